@@ -1,0 +1,25 @@
+"""`gc`: what retention removes, and removing it (DA-9)."""
+
+from __future__ import annotations
+
+from promptside_protocol.commands import CollectGarbage
+from promptside_protocol.pages.words import several, size
+
+from promptside_cli import wire
+from promptside_cli.arguments import Arguments
+from promptside_cli.exits import DONE
+from promptside_cli.terminal import Terminal
+
+
+def collect(arguments: Arguments) -> int:
+    """`gc`"""
+    found = wire.ask(CollectGarbage(dry_run=arguments.given("--dry-run")))
+    terminal = Terminal.of(arguments)
+    if terminal.json:
+        terminal.document(found)
+        return DONE
+    for attempt in found.attempts:
+        terminal.say(f"  {attempt}")
+    verb = "Removed" if found.removed else "Would be removed"
+    terminal.say(f"{verb}: {several(len(found.attempts), 'attempt')}, {size(found.bytes)}. Facts stay.")
+    return DONE

@@ -1,0 +1,296 @@
+"""The daemon's core: all projects, the slots for their agents, and who is asked what.
+
+It decides nothing about a task; that is the engine's. It knows nothing of the wire; that is `rpc`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from promptside_daemon import flows, retention, trust
+from promptside_daemon.answers import Answers
+from promptside_daemon.engine.events import SlotGranted
+from promptside_daemon.engine.slots import Want, slots
+from promptside_daemon.lifecycle import Service
+from promptside_daemon.project import Project
+from promptside_daemon.rpc.who import Who
+from promptside_daemon.settings import load as load_settings
+from promptside_daemon.store.rows import Append, Fact
+from promptside_daemon.store.registry import ProjectRow, Registry
+from promptside_daemon.world.follow import Follower
+from promptside_protocol import paths
+from promptside_protocol.commands import (
+    Ack,
+    AddProject,
+    CollectGarbage,
+    NewTask,
+    RemoveProject,
+    RemoveRule,
+    RenameProject,
+    RevokeTrust,
+    TaskCommand,
+    Trust,
+)
+from promptside_protocol.errors import PromptsideError, UnknownMethod, Refusal, refused
+from promptside_protocol.notices import Notice
+from promptside_protocol.queries import FollowOutput, Query, Watch
+from promptside_protocol.views import Garbage
+
+log = logging.getLogger(__name__)
+
+
+class Daemon:
+    """Everything behind the socket."""
+
+    def __init__(self, registry: Registry, follower: Follower, service: Service) -> None:
+        self.registry = registry
+        self.service = service
+        self.projects: dict[str, Project] = {}
+        """By path."""
+        self.broken: dict[str, tuple[ProjectRow, str]] = {}
+        """Projects whose database can't be used, and why; the others go on."""
+        self.follower = follower
+        self._granted: set[tuple[str, int, str, float]] = set()
+        self._answers = Answers(self)
+        self._opening = asyncio.Lock()
+        self.opened = asyncio.Event()
+        """Set, and replaced, when a project comes or goes."""
+
+    async def start(self) -> None:
+        """Open every project, and take over what is under way."""
+        for row in await self.registry.projects():
+            await self._open(row)
+
+    async def close(self) -> None:
+        """Finish what is being committed; agents at work go on."""
+        for project in self.projects.values():
+            await project.close()
+        await self.registry.close()
+        self.follower.close()
+
+    async def _open(self, row: ProjectRow) -> Project | None:
+        try:
+            project = await Project.open(row, self.follower)
+        except PromptsideError as error:
+            log.error("project %s: %s", row.path, error)  # noqa: TRY400  the sentence is the whole story
+            self.broken[row.path] = (row, str(error))
+            return None
+        self.broken.pop(row.path, None)
+        self.projects[row.path] = project
+        await project.start(self._grant)
+        opened, self.opened = self.opened, asyncio.Event()
+        opened.set()
+        return project
+
+    # --- slots --------------------------------------------------------------------------------------------
+
+    def _grant(self) -> None:
+        """Give free slots to who wants one; told after each commit of any project."""
+        wants: list[Want] = []
+        running: list[str] = []
+        for path, project in self.projects.items():
+            wants += project.loop.wants(path)
+            running += [path for _ in project.loop.live()]
+        wanted = {(w.project, w.task, w.stage, w.since) for w in wants}
+        self._granted &= wanted
+        running += [key[0] for key in self._granted]
+        open_wants = [w for w in wants if (w.project, w.task, w.stage, w.since) not in self._granted]
+        if not open_wants:
+            return
+        for want in slots(open_wants, running, load_settings().settings.limits.agents):
+            self._granted.add((want.project, want.task, want.stage, want.since))
+            project = self.projects[want.project]
+            task = project.loop.task(want.task)
+            changed = project.world.changed_artifacts(task) if task is not None else []
+            for event in changed:
+                project.loop.observe(want.task, event)
+            if not changed:
+                attempt = f"t{want.task}-{secrets.token_hex(8)}"
+                event_ = SlotGranted(at=time.time(), stage=want.stage, attempt=attempt)
+                project.loop.observe(want.task, event_)
+
+    # --- the seam to the wire -----------------------------------------------------------------------------
+
+    async def order(self, command: Struct, who: Who) -> Ack | Garbage:
+        """Take an order."""
+        match command:
+            case NewTask():
+                return await (await self._project_for(command.project)).create(command, who)
+            case TaskCommand():
+                return await self.project(command.project).order(command, who)  # type: ignore[arg-type]  # every TaskCommand is one of the union
+            case AddProject():
+                await self._add(command)
+            case RemoveProject():
+                await self._remove(command)
+            case RenameProject():
+                await self._rename(command)
+            case Trust():
+                await self._trust(command, who)
+            case RevokeTrust():
+                project = self.project(command.project)
+                await self.registry.revoke_trust(project.row.id)
+                await self._reload(project)
+            case RemoveRule():
+                await self._remove_rule(command)
+            case CollectGarbage():
+                return await retention.collect(self, dry_run=command.dry_run)
+            case _:
+                kind = type(command).__name__
+                raise UnknownMethod(Refusal(code="unknown", message=f"The daemon does not know {kind}."))
+        return Ack(seq=0)
+
+    async def ask(self, query: Query[Any], who: Who) -> object:
+        """Answer a question."""
+        return await self._answers.to(query, who)
+
+    def flow(self, query: Watch | FollowOutput, who: Who, flow: int) -> AsyncGenerator[Notice, None]:
+        """Notices from a cursor on; pulled as fast as the client reads."""
+        if isinstance(query, Watch):
+            return flows.watch(self, query, flow)
+        return flows.follow_output(self, query, flow)
+
+    def keepers(self) -> dict[int, str]:
+        """The attempt of each living keeper, by its pid."""
+        found: dict[int, str] = {}
+        for project in self.projects.values():
+            for attempt, runner in project.world.runners.items():
+                keeper = runner.hand.keeper()
+                if keeper is not None:
+                    found[keeper.pid] = attempt
+        return found
+
+    def task_of(self, attempt: str) -> tuple[str, int] | None:
+        """Project and task of an attempt."""
+        number = attempt.partition("-")[0].removeprefix("t")
+        for path, project in self.projects.items():
+            if number.isdigit() and (project.world.attempts / attempt).is_dir():
+                return path, int(number)
+        return None
+
+    def busy(self) -> bool:
+        """Whether an attempt runs."""
+        return any(project.loop.live() for project in self.projects.values())
+
+    def due(self) -> float | None:
+        """When the next task wants to be woken."""
+        times = [project.loop.due() for project in self.projects.values()]
+        return min((t for t in times if t is not None), default=None)
+
+    # --- projects -----------------------------------------------------------------------------------------
+
+    def project(self, path: str) -> Project:
+        """A registered project by the path of its root; raises `Refused`."""
+        resolved = os.path.realpath(path)
+        if resolved in self.projects:
+            return self.projects[resolved]
+        if resolved in self.broken:
+            raise refused("damaged", self.broken[resolved][1], "promptside doctor")
+        raise refused("no-project", f"{path} is no project of Promptside yet.", "promptside project add")
+
+    async def _project_for(self, path: str) -> Project:
+        try:
+            return self.project(path)
+        except PromptsideError as error:
+            if error.refusal.code != "no-project":
+                raise
+        await self._add(AddProject(project=path))
+        return self.project(path)
+
+    async def _add(self, command: AddProject) -> None:
+        root = Path(os.path.realpath(command.project))
+        if not root.is_dir():
+            raise refused("no-directory", f"{command.project} is no directory.")
+        async with self._opening:
+            if str(root) in self.projects:
+                return
+            row = ProjectRow(
+                id=secrets.token_hex(6),
+                name=command.name or root.name or str(root),
+                path=str(root),
+                added=time.time(),
+            )
+            row = await self.registry.add(row)
+            if await self._open(row) is None:
+                raise refused("damaged", self.broken[row.path][1], "promptside doctor")
+
+    async def _remove(self, command: RemoveProject) -> None:
+        resolved = os.path.realpath(command.project)
+        if resolved in self.broken:
+            row, _ = self.broken.pop(resolved)
+            await self.registry.remove(row.id)
+            return
+        project = self.project(command.project)
+        if project.loop.live():
+            raise refused("running", "An agent is at work in this project.", "Stop it first.")
+        await self.registry.remove(project.row.id)
+        del self.projects[project.row.path]
+        await project.close()
+
+    async def _rename(self, command: RenameProject) -> None:
+        project = self.project(command.project)
+        name = " ".join(command.name.split())
+        if not name:
+            raise refused("no-name", "A project needs a name.")
+        await self.registry.rename(project.row.id, name)
+        await self._reload(project)
+
+    async def _trust(self, command: Trust, who: Who) -> None:
+        project = self.project(command.project)
+        now = trust.inventory(project.root)
+        if not now.items:
+            raise refused("nothing", "This project brings nothing of its own that would run.")
+        if command.hash != now.hash or not now.whole:
+            raise refused(
+                "other-bytes",
+                "The project changed since you looked at it. Nothing was trusted.",
+                "promptside trust --show",
+            )
+        kept = trust.trusted_now(now, time.strftime("%Y-%m-%d"))
+        await self.registry.trust(
+            project.row.id, msgspec.json.encode(kept).decode(), at=time.time(), by=who.user
+        )
+        await self._reload(project)
+
+    async def _remove_rule(self, command: RemoveRule) -> None:
+        project = self.project(command.project)
+        known = {rule.id: rule for rule in await project.store.rules()}
+        if command.rule not in known:
+            raise refused("no-rule", f"There is no rule {command.rule}.", "promptside rules")
+        fact = Fact(at=time.time(), kind="rule_removed", body=msgspec.json.encode(known[command.rule]))
+        removal = Append(
+            task=0,
+            expected_version=0,
+            events=(fact,),
+            summary=None,
+            body=b"",
+            rules_removed=(command.rule,),
+        )
+        await project.store.append([removal])
+        await project.refresh_rules()
+
+    async def _reload(self, project: Project) -> None:
+        row = await self.registry.get(project.row.id)
+        if row is not None:
+            project.row = row
+
+
+async def make_core(service: Service) -> Daemon:
+    """Build the daemon's core: what `lifecycle` runs."""
+    # What is ours has its rights from us; documents and agents have the person's own umask.
+    os.umask(service.umask)
+    data = paths.data_dir()
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    registry = await Registry.open(paths.registry_path())
+    daemon = Daemon(registry, Follower(asyncio.get_running_loop()), service)
+    await daemon.start()
+    return daemon

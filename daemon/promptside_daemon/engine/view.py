@@ -1,0 +1,352 @@
+"""`view(task)`: the task as clients see it. The one translation on the way out."""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+from msgspec import Struct
+
+from promptside_daemon.engine import gate
+from promptside_daemon.engine.offers import offers
+from promptside_daemon.engine.pipeline import (
+    RequireAllChecked,
+    RequireApproval,
+    RequireFields,
+    RequireSelection,
+    Stage,
+)
+from promptside_daemon.engine.task import (
+    Ahead,
+    Archived,
+    AtGate,
+    Attempt,
+    AwaitsInput,
+    Completed,
+    Decision,
+    Draft,
+    Failed,
+    FormState,
+    Held,
+    Parked,
+    Passed,
+    Paused,
+    Queued,
+    Ready,
+    RetryDue,
+    Running,
+    Skipped,
+    StageRun,
+    Stuck,
+    Taken,
+    Task,
+)
+from promptside_protocol import forms
+from promptside_protocol.views import (
+    Approval,
+    AttemptView,
+    DecisionView,
+    GateView,
+    ItemView,
+    Metrics,
+    OptionView,
+    StageStatus,
+    StageView,
+    TaskState,
+    TaskView,
+    WaitingFor,
+)
+
+DESCRIPTION_LIMIT = 2000
+SETTLED_LIMIT = 20
+
+
+class Places(Struct, frozen=True):
+    """Where a project's attempts are; views name their files by absolute path."""
+
+    attempts: str
+
+
+def view(task: Task, seq: int, places: Places) -> TaskView:
+    """The whole task, small and plain, as of `seq`."""
+    state, since, by, reason = _life(task)
+    run = task.run
+    return TaskView(
+        seq=seq,
+        id=task.id,
+        project=task.project,
+        title=task.title,
+        description=task.description[:DESCRIPTION_LIMIT],
+        state=state,
+        state_since=since,
+        claimed_by=by,
+        reason=reason,
+        pipeline=task.pipeline.name,
+        type=task.kind,
+        work_type=task.work_type,
+        priority=task.priority,
+        agent=task.agent,
+        stages=tuple(_stage(task, i, s, places) for i, s in enumerate(task.stages)),
+        current=run.id if run is not None else None,
+        waiting_for=waiting_for(task),
+        decisions=_recent(task),
+        offers=offers(task),
+        directory=task.directory,
+        metrics=_metrics(task),
+        error=_error(task),
+        created=task.created,
+    )
+
+
+def waiting_for(task: Task) -> WaitingFor | None:
+    """What the task waits for from a person; None while it runs, is done, or is put away."""
+    run, stage = task.run, task.stage
+    if not isinstance(task.life, Taken) or run is None or stage is None:
+        return None
+    open_now = task.open_decisions
+    if open_now:
+        return WaitingFor(
+            kind="decision",
+            stage=run.id,
+            since=min(d.asked for d in open_now),
+            document=task.questions.document if task.questions else None,
+            decisions=tuple(decision_view(d) for d in open_now),
+        )
+    match run.status:
+        case AtGate(since=since) if run.form is not None:
+            return WaitingFor(
+                kind="gate",
+                stage=run.id,
+                since=since,
+                document=run.form.document,
+                gate=gate_view(stage, run.form),
+                reason=run.form.raw,
+            )
+        case AwaitsInput(since=since):
+            return WaitingFor(kind="input", stage=run.id, since=since)
+        case Stuck(since=since, failure=failure):
+            return WaitingFor(kind="person", stage=run.id, since=since, reason=failure.sentence)
+        case _:
+            return None
+
+
+def gate_view(stage: Stage, form: FormState) -> GateView:
+    """What a gate takes, with the draft's answers in it."""
+    definition, answers = form.definition, form.answers
+    missing = gate.lacks(stage, form, answers)
+    common: dict[str, Any] = {"shown": form.shown, "lacks": missing, "version": form.version}
+    options: tuple[OptionView, ...] = ()
+    items: tuple[ItemView, ...] = ()
+    if isinstance(definition, forms.OptionsDefinition):
+        options = tuple(
+            OptionView(id=o.id, title=o.title, description=o.description, recommended=o.recommended)
+            for o in definition.options
+        )
+        common["selected"] = tuple(o.id for o in definition.options if answers.get(o.id))
+    if isinstance(definition, forms.ChecklistDefinition):
+        items = tuple(
+            ItemView(
+                id=i.id,
+                text=i.title,
+                severity=i.severity,
+                ticked=bool(_item(answers, i.id).get("ticked")),
+                note=str(_item(answers, i.id).get("note", "")),
+                path=i.path,
+                line=i.line,
+            )
+            for i in definition.items
+        )
+    match stage.gate:
+        case RequireSelection(min=low, max=high):
+            return GateView(type="require_selection", min=low, max=high, options=options, **common)
+        case RequireAllChecked():
+            return GateView(type="require_all_checked", items=items, **common)
+        case RequireFields(fields=names):
+            return GateView(type="require_fields", fields=names, **common)
+        case RequireApproval() | None:
+            return GateView(type="require_approval", options=options, items=items, **common)
+        case _:
+            assert_never(stage.gate)
+
+
+def decision_view(d: Decision) -> DecisionView:
+    """A decision; a permission's options are the scopes it can be given for."""
+    options = d.options
+    if d.kind == "permission":
+        options = tuple(OptionView(id=i, title=t) for i, t in PERMISSION_OPTIONS if i != "always" or d.rule)
+    return DecisionView(
+        id=d.id,
+        kind=d.kind,
+        priority=d.priority,
+        required=d.required,
+        text=d.text,
+        stage=d.stage,
+        attempt=d.attempt,
+        header=d.header,
+        options=options,
+        other=d.other,
+        tool=d.tool,
+        what=d.what,
+        why=d.why,
+        status=d.status,
+        answer=d.answer,
+        asked=d.asked,
+        answered=d.answered,
+        by=d.by.user if d.by else "",
+        client=d.by.client if d.by else "",
+    )
+
+
+PERMISSION_OPTIONS = (
+    ("once", "Once"),
+    ("attempt", "For this attempt"),
+    ("task", "For this task"),
+    ("always", "Always in this project"),
+    ("deny", "Deny"),
+)
+
+
+def _life(task: Task) -> tuple[TaskState, float, str | None, str | None]:
+    match task.life:
+        case Draft(since=since):
+            return "draft", since, None, None
+        case Ready(since=since):
+            return "ready", since, None, None
+        case Taken(since=since, by=by):
+            return "taken", since, by.user, None
+        case Paused(since=since, by=by):
+            return "paused", since, by.user, None
+        case Completed(since=since):
+            return "completed", since, None, None
+        case Failed(since=since, reason=reason):
+            return "failed", since, None, reason
+        case Archived(since=since, reason=reason):
+            return "archived", since, None, reason or None
+        case _:
+            assert_never(task.life)
+
+
+def _stage(task: Task, index: int, run: StageRun, places: Places) -> StageView:
+    stage = task.pipeline.stages[index]
+    status, since, reason = _status(task, index, run)
+    approval = None
+    if isinstance(run.status, Passed) and run.status.by is not None:
+        approval = Approval(
+            by=run.status.by.user,
+            client=run.status.by.client,
+            at=run.status.at,
+            shown=run.status.shown,
+            note=run.status.note,
+            all_at_once=run.status.all_at_once,
+        )
+    return StageView(
+        id=run.id,
+        name=stage.name,
+        status=status,
+        format=stage.output,
+        tools=stage.tools,
+        rule=rule(stage),
+        attempts=tuple(_attempt(run, a, places) for a in run.attempts),
+        artifact=run.form.document if run.form is not None else None,
+        since=since,
+        approval=approval,
+        reason=run.mark or reason,
+    )
+
+
+def _status(task: Task, index: int, run: StageRun) -> tuple[StageStatus, float | None, str]:
+    here = index == task.current and isinstance(task.life, Draft | Ready | Taken | Paused)
+    match run.status:
+        case Ahead():
+            return ("current" if here else "future"), None, ""
+        case AwaitsInput(since=since):
+            return "waiting", since, ""
+        case Queued(since=since):
+            return "running", since, "Waits for a free slot."
+        case Running(since=since):
+            return ("waiting" if task.open_decisions else "running"), since, ""
+        case RetryDue(since=since, order=order):
+            return "running", since, order.failure
+        case Parked(since=since):
+            return "waiting", since, ""
+        case Held(since=since):
+            return "current", since, "Paused."
+        case AtGate(since=since):
+            return "waiting", since, ""
+        case Passed(at=at, void=void):
+            return "approved", at, void
+        case Skipped(at=at, reason=reason):
+            return "skipped", at, reason
+        case Stuck(since=since, failure=failure):
+            return "failed", since, failure.sentence
+        case _:
+            assert_never(run.status)
+
+
+def _attempt(run: StageRun, a: Attempt, places: Places) -> AttemptView:
+    directory = f"{places.attempts}/{a.id}"
+    used = a.usage
+    return AttemptView(
+        n=a.n,
+        id=a.id,
+        status=a.status,
+        cause=a.order.cause,
+        session=a.session,
+        started=a.started,
+        ended=a.ended,
+        duration_s=a.ended - a.started if a.ended is not None and a.started is not None else None,
+        input_tokens=used.input_tokens if used else None,
+        output_tokens=used.output_tokens if used else None,
+        cost_usd=used.cost_usd if used else None,
+        model=a.model,
+        prompt=f"{directory}/prompt.md",
+        transcript=f"{directory}/transcript.ndjson",
+        error=a.failure.sentence if a.failure else None,
+        hint=a.failure.hint if a.failure else "",
+        changes=a.changes,
+        proof=a.proof,
+        denials=a.denials,
+        resumed=bool(a.order.resume),
+        note=a.note,
+    )
+
+
+def rule(stage: Stage) -> str:
+    """What a stage may do, in words (UX section 9)."""
+    if stage.read_only or stage.tools == ():
+        return "read-only"
+    return "everything allowed" if stage.permission == "allow" else "edits allowed, asks for the rest"
+
+
+def _recent(task: Task) -> tuple[DecisionView, ...]:
+    settled = [d for d in task.decisions if d.status not in ("open", "parked")][-SETTLED_LIMIT:]
+    kept = {d.id for d in settled} | {d.id for d in task.open_decisions}
+    return tuple(decision_view(d) for d in task.decisions if d.id in kept)
+
+
+def _metrics(task: Task) -> Metrics:
+    attempts = [a for run in task.stages for a in run.attempts]
+    used = [a.usage for a in attempts if a.usage is not None]
+    changes = [c for a in attempts for c in a.changes]
+    return Metrics(
+        input_tokens=sum(u.input_tokens for u in used),
+        output_tokens=sum(u.output_tokens for u in used),
+        cost_usd=sum(u.cost_usd for u in used),
+        duration_s=sum(
+            a.ended - a.started for a in attempts if a.ended is not None and a.started is not None
+        ),
+        agent_runs=len(attempts),
+        loc_added=sum(c.added or 0 for c in changes) if attempts else None,
+        loc_removed=sum(c.removed or 0 for c in changes) if attempts else None,
+    )
+
+
+def _error(task: Task) -> str | None:
+    if isinstance(task.life, Failed):
+        return task.life.reason
+    run = task.run
+    return run.status.failure.sentence if run is not None and isinstance(run.status, Stuck) else None
+
+
+def _item(answers: dict[str, Any], key: str) -> dict[str, Any]:
+    value = answers.get(key)
+    return value if isinstance(value, dict) else {}

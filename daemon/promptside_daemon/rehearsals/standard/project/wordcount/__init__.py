@@ -1,0 +1,5 @@
+"""The most frequent words of a text."""
+
+from wordcount.counting import count, top, words
+
+__all__ = ["count", "top", "words"]

@@ -1,0 +1,1 @@
+"""What the daemon remembers: a registry and a database per project; every line of its SQL is in here."""

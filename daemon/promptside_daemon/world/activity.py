@@ -1,0 +1,78 @@
+"""What agents do right now, for status lines: derived as transcripts are read, never stored."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from promptside_daemon.world.claude.harmless import one_line
+from promptside_daemon.world.claude import readings
+from promptside_daemon.world.claude.readings import Reading
+from promptside_daemon.world.claude.toollines import call_line
+from promptside_protocol.views import Activity, Step
+
+LAST = 5
+"""How many steps are told."""
+
+
+class Activities:
+    """The newest steps of each live attempt of a project."""
+
+    def __init__(self, project: str) -> None:
+        self.project = project
+        self._now: dict[str, Activity] = {}
+        self._moved = asyncio.Event()
+        self.place: Callable[[int, str], tuple[str, int]] = lambda _task, _attempt: ("", 0)
+        """Stage and number of an attempt."""
+
+    def acted(self, task: int, attempt: str, reading: Reading) -> None:
+        """Take note of one reading."""
+        stage, n = self.place(task, attempt)
+        old = self._now.get(attempt) or Activity(
+            project=self.project, task=task, stage=stage, attempt=n, cursor=0, line=""
+        )
+        match reading:
+            case readings.ToolUsed(name=name, input=given, at=at):
+                line = one_line(call_line(name, given, self.project).text)
+                step = Step(role="tool", text=line, at=time.time())
+                self._set(attempt, old, at, line, (*old.last, step)[-LAST:], old.context_percent)
+            case readings.ContextFill(tokens=tokens, window=window, at=at) if window:
+                self._set(attempt, old, at, old.line, old.last, round(100 * tokens / window))
+            case _:
+                pass  # nothing that a status line would tell
+
+    def forget(self, attempt: str) -> None:
+        """The attempt is over."""
+        self._now.pop(attempt, None)
+
+    def current(self) -> tuple[Activity, ...]:
+        """What all live attempts do."""
+        return tuple(self._now.values())
+
+    @property
+    def moved(self) -> asyncio.Event:
+        """Set at the next change."""
+        return self._moved
+
+    def _set(
+        self,
+        attempt: str,
+        old: Activity,
+        at: int,
+        line: str,
+        last: tuple[Step, ...],
+        percent: int | None,
+    ) -> None:
+        self._now[attempt] = Activity(
+            project=old.project,
+            task=old.task,
+            stage=old.stage,
+            attempt=old.attempt,
+            cursor=at,
+            line=line,
+            context_percent=percent,
+            last=last,
+        )
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()

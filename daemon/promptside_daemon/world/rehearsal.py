@@ -1,0 +1,76 @@
+"""The rehearsal: an agent that plays recorded transcripts, for demos, tests, and trying out pipelines.
+
+A rehearsal is a directory with one transcript per stage and attempt, `<stage>.<n>.ndjson`. A stage without one
+gets an output of its format that says it is made up. Keeper, attempt directory and reader are the real ones.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from promptside_daemon.engine.pipeline import OutputFormat
+from promptside_daemon.world import player
+
+MADE_UP = "This output is made up: the rehearsal has no recording of this stage."
+
+
+def command(
+    *,
+    recorded: Path | None,
+    output: OutputFormat,
+    schema: dict[str, Any] | None,
+    made_up: Path,
+    session: str,
+    fast: bool,
+) -> tuple[str, ...]:
+    """What to run, behind the interpreter; writes the made-up output where there is no recording."""
+    pace = "0" if fast else "1"
+    if recorded is not None and recorded.is_file():
+        return (player.__file__, "recorded", str(recorded), session, pace)
+    made_up.write_text(json.dumps(invent(output, schema)))
+    return (player.__file__, "made-up", str(made_up), session, pace)
+
+
+def invent(output: OutputFormat, schema: dict[str, Any] | None) -> dict[str, Any]:
+    """An output of a format, as `text` for people and `structured` where the format has a schema."""
+    match output:
+        case "text":
+            return {"text": f"# Made up\n\n{MADE_UP}\n", "structured": None}
+        case "options":
+            options = [
+                {
+                    "title": "The first way",
+                    "description": MADE_UP,
+                    "pros": ["It is there"],
+                    "cons": ["Made up"],
+                },
+                {"title": "The second way", "description": MADE_UP, "pros": [], "cons": []},
+            ]
+            return {"text": MADE_UP, "structured": {"options": options}}
+        case "checklist":
+            items = [{"severity": "info", "title": "Nothing was reviewed", "detail": MADE_UP}]
+            return {"text": MADE_UP, "structured": {"items": items}}
+        case "structured":
+            return {"text": MADE_UP, "structured": _filled(schema or {})}
+
+
+def _filled(schema: dict[str, Any]) -> Any:
+    """The plainest value that fits a schema."""
+    if schema.get("enum"):
+        return schema["enum"][0]
+    match schema.get("type", "object" if "properties" in schema else "string"):
+        case "object":
+            properties: dict[str, Any] = schema.get("properties", {})
+            return {key: _filled(value) for key, value in properties.items()}
+        case "array":
+            return []
+        case "boolean":
+            return False
+        case "integer" | "number":
+            return schema.get("minimum", 0)
+        case "null":
+            return None
+        case _:
+            return "Made up"[: schema.get("maxLength", 80)]

@@ -1,0 +1,138 @@
+"""One line per stage: mark, name, what it took and how it stands; and the attempts below it."""
+
+from __future__ import annotations
+
+from promptside_protocol.pages.page import Fold, Line, Look, Role, Span, line
+from promptside_protocol.pages.plain import cells, cut, one_line, pad
+from promptside_protocol.pages.waiting import need
+from promptside_protocol.pages.words import (
+    STAGE_ROLES,
+    clock,
+    duration,
+    mark,
+    money,
+    open_offers,
+    several,
+    tokens,
+)
+from promptside_protocol.views import AttemptView, StageView, TaskView
+
+NAME_LIMIT = 32
+
+
+def name_width(view: TaskView) -> int:
+    """The column that holds every stage's name."""
+    longest = max((cells(one_line(stage.name)) for stage in view.stages), default=0)
+    return min(max(longest, 20), NAME_LIMIT)
+
+
+def stage_line(view: TaskView, stage: StageView, look: Look, fold: Fold = "") -> Line:
+    """`v Research            1 min 40 s   $0.11   approved by you`."""
+    role = stage_role(view, stage)
+    name = pad(cut(one_line(stage.name), NAME_LIMIT, unicode=look.unicode), name_width(view))
+    facts = [fact for fact in (*_took(stage, look), state_words(view, stage)) if fact]
+    quiet = _rule(stage)
+    return line(
+        mark(role, look),
+        " ",
+        Span(name, "title" if stage.id == view.current else ""),
+        "  " if facts else "",
+        "   ".join(facts),
+        Span(f"   {quiet}", "muted") if quiet else "",
+        fold=fold,
+        ref=f"stage/{stage.id}",
+        offers=open_offers(view.offers, stage.id),
+    )
+
+
+def stage_role(view: TaskView, stage: StageView) -> Role:
+    """The role of a stage; one that a pause holds is paused."""
+    if view.state == "paused" and stage.id == view.current and stage.status != "waiting":
+        return "paused"
+    return STAGE_ROLES[stage.status]
+
+
+def state_words(view: TaskView, stage: StageView) -> str:
+    """How a stage stands, in a few words."""
+    waiting = view.waiting_for
+    if waiting is not None and waiting.stage == stage.id and stage.status != "failed":
+        return need(waiting)
+    match stage.status:
+        case "future":
+            return ""
+        case "current":
+            return one_line(stage.reason) or ("paused" if view.state == "paused" else "next")
+        case "running" | "checking":
+            return stage.status
+        case "waiting":
+            return one_line(stage.reason) or "waits"
+        case "approved":
+            words = f"approved by {stage.approval.by or 'you'}" if stage.approval else "passed"
+            return f"{words}, {one_line(stage.reason)}" if stage.reason else words
+        case "skipped":
+            return f"skipped: {one_line(stage.reason)}" if stage.reason else "skipped"
+        case "failed":
+            error = stage.attempts[-1].error if stage.attempts else None
+            return one_line(stage.reason or error or "failed")
+
+
+def attempt_lines(stage: StageView, look: Look) -> list[Line]:
+    """The attempts of a stage, with what each left to know."""
+    lines: list[Line] = []
+    for attempt in stage.attempts:
+        facts = [f"attempt {attempt.n}", attempt.status, *_spent(attempt, look)]
+        if attempt.input_tokens is not None:
+            facts.append(tokens(attempt.input_tokens + (attempt.output_tokens or 0)))
+        if attempt.changes:
+            facts.append(several(len(attempt.changes), "file") + " changed")
+        if attempt.started is not None:
+            facts.append(clock(attempt.started, look))
+        ref = f"attempt/{stage.id}/{attempt.n}"
+        lines.append(line("    ", Span(", ".join(facts), "muted"), fold="inside", ref=ref))
+        for words, role in _remarks(attempt):
+            lines.append(line("      ", Span(words, role), fold="inside", ref=ref))
+    return lines
+
+
+def _took(stage: StageView, look: Look) -> list[str]:
+    if not stage.attempts:
+        return []
+    last = stage.attempts[-1]
+    return [*_spent(last, look), f"attempt {last.n}" if last.n > 1 else ""]
+
+
+def _spent(attempt: AttemptView, look: Look) -> list[str]:
+    seconds = attempt.duration_s
+    if seconds is None and attempt.started is not None and attempt.status == "running":
+        seconds = look.now - attempt.started
+    facts = [duration(seconds)] if seconds is not None else []
+    return [*facts, money(attempt.cost_usd)] if attempt.cost_usd is not None else facts
+
+
+def _rule(stage: StageView) -> str:
+    proof = stage.attempts[-1].proof if stage.attempts else None
+    if proof is not None and proof.verdict == "proved":
+        return "read-only, proved"
+    if proof is not None and proof.verdict == "meanwhile":
+        return "read-only, proved; files changed meanwhile, not by the agent"
+    return one_line(stage.rule)
+
+
+def _remarks(attempt: AttemptView) -> list[tuple[str, Role]]:
+    remarks: list[tuple[str, Role]] = []
+    if attempt.error:
+        remarks.append((one_line(attempt.error), "failed"))
+    if attempt.hint:
+        remarks.append((one_line(attempt.hint), "note"))
+    if attempt.note:
+        remarks.append((one_line(attempt.note), "note"))
+    proof = attempt.proof
+    if proof is not None:
+        remarks += [(f"changed by the agent: {one_line(path)}", "failed") for path in proof.breach]
+        remarks += [
+            (f"changed meanwhile, not by the agent: {one_line(path)}", "muted") for path in proof.meanwhile
+        ]
+    for denial in attempt.denials:
+        what = f"{one_line(denial.tool)} {one_line(denial.what)}".strip()
+        remarks.append((f"denied: {what} ({one_line(denial.reason)})", "note"))
+    return remarks

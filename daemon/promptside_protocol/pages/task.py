@@ -1,0 +1,151 @@
+"""The page of one task: its stages, what waits, what the agent did last, and who decided what (UX 4.3, 6)."""
+
+from __future__ import annotations
+
+from promptside_protocol.pages.page import Line, Look, Page, Role, Span, line
+from promptside_protocol.pages.plain import cut, one_line, pad
+from promptside_protocol.pages.stage import attempt_lines, stage_line
+from promptside_protocol.pages.waiting import calls, need, waiting_lines
+from promptside_protocol.pages.words import clock, duration, money, several, tokens
+from promptside_protocol.views import Activity, DecisionView, Step, TaskView
+
+
+def task_page(view: TaskView, look: Look, activity: Activity | None = None) -> Page:
+    """Everything a person wants to know of one task, in at most a few screens."""
+    lines = [heading(view, look), line("  ", Span(_facts(view), "muted"))]
+    lines += _trouble(view)
+    lines.append(line())
+    for stage in view.stages:
+        below = attempt_lines(stage, look)
+        lines.append(_indented(stage_line(view, stage, look, "closed" if below else "")))
+        lines += below
+    if view.waiting_for is not None:
+        lines += [line(), line(Span(f"Waits for you: {need(view.waiting_for)}", "waiting"), fold="open")]
+        lines += [_inside(one) for one in waiting_lines(view, look)]
+        lines += [_inside(one) for one in call_lines(view)]
+    if activity is not None and activity.last:
+        lines += [line(), line(Span("Last actions", "title"), fold="open")]
+        lines += [_step(step, look) for step in activity.last]
+    record = decision_lines(view, look)
+    if record:
+        lines += [line(), line(Span("Decisions", "title"), fold="open"), *record]
+    return Page(title=f"task/{view.id}", lines=tuple(lines))
+
+
+def heading(view: TaskView, look: Look) -> Line:
+    """`#12 Add login with server-side sessions   standard`."""
+    number = f"#{view.id} "
+    pipeline = one_line(view.pipeline)
+    room = max(look.width - len(number) - len(pipeline) - 3, 20)
+    title = cut(one_line(view.title), room, unicode=look.unicode)
+    ref = f"task/{view.id}"
+    return line(
+        Span(number, "muted"),
+        Span(title, "title"),
+        Span(f"   {pipeline}", "muted"),
+        ref=ref,
+        offers=view.offers,
+    )
+
+
+def call_lines(view: TaskView) -> list[Line]:
+    """`Next: promptside approve 12 --select A`, one call a line."""
+    lines: list[Line] = []
+    for index, (call, gloss) in enumerate(calls(view)):
+        head = "Next: " if index == 0 else "      "
+        note = Span(f"   ({gloss})", "muted") if gloss else ""
+        lines.append(line(Span(head, "muted"), call, note))
+    return lines
+
+
+def decision_lines(view: TaskView, look: Look) -> list[Line]:
+    """Approvals and answers, oldest first: `14:05  Approaches  approved A  by you, nvim, sha256 3f9a…`."""
+    names = {stage.id: one_line(stage.name) for stage in view.stages}
+    record: list[tuple[float, Line]] = []
+    for stage in view.stages:
+        approval = stage.approval
+        if approval is not None:
+            what = "approved, all at once" if approval.all_at_once else "approved"
+            who = [f"by {approval.by or 'you'}", approval.client, _digest(approval.shown, look)]
+            note = f"“{one_line(approval.note)}”" if approval.note else ""
+            drawn = _record(approval.at, names[stage.id], what, [*who, note], look)
+            record.append((approval.at, drawn))
+    for decision in view.decisions:
+        if decision.status in ("open", "parked"):
+            continue
+        at = decision.answered if decision.answered is not None else decision.asked or 0.0
+        who = [f"by {decision.by or 'you'}", decision.client] if decision.answered is not None else []
+        record.append(
+            (at, _record(at, names.get(decision.stage, decision.stage), _settled(decision), who, look))
+        )
+    record.sort(key=lambda pair: pair[0])
+    return [drawn for _, drawn in record]
+
+
+def _record(at: float, stage: str, what: str, who: list[str], look: Look) -> Line:
+    by = ", ".join(one_line(word) for word in who if word)
+    return line(
+        "  ", Span(clock(at, look), "muted"), f"  {stage}  {what}", Span(f"  {by}", "muted"), fold="inside"
+    )
+
+
+def _settled(decision: DecisionView) -> str:
+    if decision.kind == "permission":
+        what = f"{one_line(decision.tool)} {one_line(decision.what)}".strip()
+        answer = one_line(decision.answer)
+        if decision.status == "denied":
+            return f"{decision.id} denied {what}" + (f": “{answer}”" if answer and answer != "deny" else "")
+        return f"{decision.id} {decision.status} {what}" + (f" ({answer})" if answer else "")
+    if decision.status == "withdrawn":
+        return f"{decision.id} withdrawn by the agent: {one_line(decision.text)}"
+    return f"{decision.id} {one_line(decision.text)} “{one_line(decision.answer)}”"
+
+
+def _facts(view: TaskView) -> str:
+    metrics = view.metrics
+    facts = [view.state if view.reason is None else f"{view.state}: {one_line(view.reason)}"]
+    if metrics.agent_runs:
+        facts += [
+            several(metrics.agent_runs, "agent run"),
+            tokens(metrics.input_tokens + metrics.output_tokens),
+        ]
+        facts += [money(metrics.cost_usd), duration(metrics.duration_s)]
+    facts += [view.type.replace("_", " "), f"priority {view.priority}"]
+    if view.branch:
+        facts.append(one_line(view.branch))
+    return ", ".join(facts)
+
+
+def _trouble(view: TaskView) -> list[Line]:
+    lines = [line("  ", Span(one_line(view.error), "failed"))] if view.error else []
+    if view.worktree:
+        lines.append(line("  ", Span(one_line(view.worktree), "path")))
+    return lines
+
+
+def _step(step: Step, look: Look) -> Line:
+    head, _, rest = one_line(step.text).partition(" ")
+    role: Role = (
+        "stderr" if step.role == "stderr" or step.ok is False else "tool" if step.role == "tool" else ""
+    )
+    ago = Span(f"   {duration(look.now - step.at)} ago", "muted") if step.at else ""
+    if step.role == "tool":
+        return line(
+            "  ", Span(pad(head, 8), role), " ", Span(rest.strip(), "path"), ago, fold="inside", ref=step.path
+        )
+    return line("  ", Span(one_line(step.text), role), ago, fold="inside", ref=step.path)
+
+
+def _digest(shown: str, look: Look) -> str:
+    if not shown:
+        return ""
+    digest = shown.removeprefix("sha256:")
+    return f"sha256 {digest[:4]}{'…' if look.unicode else '...'}"
+
+
+def _indented(drawn: Line) -> Line:
+    return Line(spans=(Span("  "), *drawn.spans), fold=drawn.fold, ref=drawn.ref, offers=drawn.offers)
+
+
+def _inside(drawn: Line) -> Line:
+    return Line(spans=drawn.spans, fold="inside", ref=drawn.ref, offers=drawn.offers)

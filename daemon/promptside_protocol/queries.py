@@ -1,0 +1,267 @@
+"""Every question a client can put to the daemon, one Struct each; asking changes nothing.
+
+The tag is the method, the parameter of `Query` what comes back. `watch` and `followOutput` open a flow of
+notices.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from promptside_protocol.output import OutputEntry
+from promptside_protocol.views import (
+    Change,
+    DaemonView,
+    DecisionView,
+    Doctor,
+    FaultView,
+    PipelineList,
+    PipelineView,
+    ProjectView,
+    RuleView,
+    TaskView,
+    TrustView,
+    View,
+)
+
+A = TypeVar("A")
+
+
+class Query(Struct, Generic[A], frozen=True, kw_only=True):
+    """A question that is answered with an `A`."""
+
+
+class Welcome(View, frozen=True, kw_only=True):
+    """The answer to Hello."""
+
+    version: str
+    protocol: int
+    pid: int
+    session: str
+    """`person`, or `attempt` for a peer that one of our agents started (DA-13)."""
+    sentence: str = ""
+    """What the person should know: the daemon was replaced, the client is too old, …"""
+
+
+class Hello(Query[Welcome], frozen=True, kw_only=True, tag="hello", tag_field="type"):
+    """The first request of a session: who speaks, which protocol, and with which environment (DA-10)."""
+
+    client: str
+    """`terminal`, `vscode`, `neovim`, … ; stands in every approval as where it came from."""
+    version: str
+    protocol: int
+    environment: dict[str, str] = {}
+    cwd: str = ""
+
+
+class Projects(Query[tuple[ProjectView, ...]], frozen=True, kw_only=True, tag="projects", tag_field="type"):
+    """All projects."""
+
+
+class FindProject(Query[ProjectView | None], frozen=True, kw_only=True, tag="findProject", tag_field="type"):
+    """The project that holds a directory, or None."""
+
+    path: str
+
+
+class Tasks(Query[tuple[TaskView, ...]], frozen=True, kw_only=True, tag="tasks", tag_field="type"):
+    """Tasks of one project, or of all; newest change first."""
+
+    project: str = ""
+    state: str = ""
+    work_type: str = ""
+    limit: int = 0
+    offset: int = 0
+
+
+class GetTask(Query[TaskView], frozen=True, kw_only=True, tag="task", tag_field="type"):
+    """One task; 0 is `@`: the only one that is not completed, failed or archived, else the last changed."""
+
+    project: str
+    task: int = 0
+
+
+class Form(View, frozen=True, kw_only=True):
+    """A form document as the daemon has it."""
+
+    document: str
+    """Path, relative to the project."""
+    version: int
+    text: str
+    shown: str
+    satisfied: bool
+    lacks: tuple[str, ...] = ()
+    problems: tuple[FaultView, ...] = ()
+    definition: dict[str, object] = {}
+    answers: dict[str, object] = {}
+
+
+class GetForm(Query[Form], frozen=True, kw_only=True, tag="form", tag_field="type"):
+    """The form that a task waits with: its gate's, or its open questions'."""
+
+    project: str
+    task: int
+    document: str = ""
+
+
+class Decisions(
+    Query[tuple[DecisionView, ...]], frozen=True, kw_only=True, tag="decisions", tag_field="type"
+):
+    """Every decision of a task, oldest first."""
+
+    project: str
+    task: int
+
+
+class OutputPage(View, frozen=True, kw_only=True):
+    """A piece of an attempt's output; `ended` when nothing will follow."""
+
+    stage: str
+    attempt: int
+    entries: tuple[OutputEntry, ...]
+    cursor: int
+    ended: bool
+
+
+class Output(Query[OutputPage], frozen=True, kw_only=True, tag="output", tag_field="type"):
+    """What an attempt wrote, from a cursor, as entries for people; at most `limit` of them."""
+
+    project: str
+    task: int
+    stage: str = ""
+    attempt: int = 0
+    cursor: int = 0
+    limit: int = 1000
+
+
+class Following(View, frozen=True, kw_only=True):
+    """A flow that was opened; its id stands in each of its notices."""
+
+    flow: int
+    stage: str = ""
+    attempt: int = 0
+
+
+class FollowOutput(Query[Following], frozen=True, kw_only=True, tag="followOutput", tag_field="type"):
+    """From now on, send `output` notices of one attempt from a cursor until it ends; answers with the id."""
+
+    project: str
+    task: int
+    stage: str = ""
+    attempt: int = 0
+    cursor: int = 0
+
+
+class Watch(Query[Following], frozen=True, kw_only=True, tag="watch", tag_field="type"):
+    """From now on, send `taskChanged` for each task that changed past a cursor, whole, once (CW-16).
+
+    `cursors` by project path; a project that is not named starts at 0. An empty `project` watches all.
+    """
+
+    project: str = ""
+    cursors: dict[str, int] = {}
+    activity: bool = False
+    events: bool = False
+
+
+class Nothing(View, frozen=True, kw_only=True):
+    """An answer without content."""
+
+
+class Unfollow(Query[Nothing], frozen=True, kw_only=True, tag="unfollow", tag_field="type"):
+    """End a flow."""
+
+    flow: int
+
+
+class DiffView(View, frozen=True, kw_only=True):
+    """Changes of an attempt, as a list and as a unified diff."""
+
+    stage: str
+    attempt: int
+    changes: tuple[Change, ...]
+    diff: str
+
+
+class Diff(Query[DiffView], frozen=True, kw_only=True, tag="diff", tag_field="type"):
+    """What an attempt changed, against its checkpoint; attempt 0 is the last one of the stage."""
+
+    project: str
+    task: int
+    stage: str = ""
+    attempt: int = 0
+
+
+class Rules(Query[tuple[RuleView, ...]], frozen=True, kw_only=True, tag="rules", tag_field="type"):
+    """Permissions given for good in a project."""
+
+    project: str
+
+
+class Pipelines(Query[PipelineList], frozen=True, kw_only=True, tag="pipelines", tag_field="type"):
+    """The pipelines that can be used here."""
+
+    project: str = ""
+
+
+class GetPipeline(Query[PipelineView], frozen=True, kw_only=True, tag="pipeline", tag_field="type"):
+    """One pipeline by name or file."""
+
+    name: str
+    project: str = ""
+
+
+class CheckPipeline(
+    Query[tuple[FaultView, ...]], frozen=True, kw_only=True, tag="checkPipeline", tag_field="type"
+):
+    """Everything that is wrong with a pipeline file and its prompts."""
+
+    name: str
+    project: str = ""
+
+
+class Path(View, frozen=True, kw_only=True):
+    """A path."""
+
+    path: str
+
+
+class CopyPipeline(Query[Path], frozen=True, kw_only=True, tag="copyPipeline", tag_field="type"):
+    """Write a pipeline and its prompts where the person can edit them; answers with the path."""
+
+    name: str
+    to: str
+    """`project` or `user`."""
+    project: str = ""
+
+
+class GetTrust(Query[TrustView], frozen=True, kw_only=True, tag="trustState", tag_field="type"):
+    """What this project brings that would run, and whether it is trusted."""
+
+    project: str
+
+
+class DoctorQuery(Query[Doctor], frozen=True, kw_only=True, tag="doctor", tag_field="type"):
+    """Check the set-up."""
+
+    project: str = ""
+
+
+class Status(Query[DaemonView], frozen=True, kw_only=True, tag="status", tag_field="type"):
+    """The daemon itself."""
+
+
+QUERIES: dict[str, type[Query[Any]]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in (
+        Hello, Projects, FindProject, Tasks, GetTask, GetForm, Decisions, Output, FollowOutput, Watch,
+        Unfollow, Diff, Rules, Pipelines, GetPipeline, CheckPipeline, CopyPipeline, GetTrust,
+        DoctorQuery, Status,
+    )
+}  # fmt: skip
+ANSWERS: dict[type[Query[Any]], Any] = {
+    kind: kind.__dict__["__orig_bases__"][0].__args__[0] for kind in QUERIES.values()
+}
+"""What each query is answered with."""
