@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from promptside_daemon import doctor
+from promptside_daemon import doctor, retention
 from promptside_daemon.engine.view import decision_view
 from promptside_daemon.flows import find_attempt
 from promptside_daemon.pipelines import find
@@ -81,6 +81,8 @@ class Answers:
                 return await asyncio.to_thread(self._trust, path)
             case queries.DoctorQuery(project=path):
                 return await self._doctor(path, who)
+            case queries.GetGarbage():
+                return await retention.garbage(self._daemon)
             case queries.Status():
                 return self._status()
             case _:

@@ -25,8 +25,8 @@ from promptside_daemon.lifecycle import Service
 from promptside_daemon.project import Project
 from promptside_daemon.rpc.who import Who
 from promptside_daemon.settings import load as load_settings
-from promptside_daemon.store.rows import Append, Fact
 from promptside_daemon.store.registry import ProjectRow, Registry
+from promptside_daemon.store.rows import Append, Fact
 from promptside_daemon.world.follow import Follower
 from promptside_protocol import paths
 from promptside_protocol.commands import (
@@ -41,10 +41,9 @@ from promptside_protocol.commands import (
     TaskCommand,
     Trust,
 )
-from promptside_protocol.errors import PromptsideError, UnknownMethod, Refusal, refused
+from promptside_protocol.errors import PromptsideError, Refusal, UnknownMethod, refused
 from promptside_protocol.notices import Notice
 from promptside_protocol.queries import FollowOutput, Query, Watch
-from promptside_protocol.views import Garbage
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +120,7 @@ class Daemon:
 
     # --- the seam to the wire -----------------------------------------------------------------------------
 
-    async def order(self, command: Struct, who: Who) -> Ack | Garbage:
+    async def order(self, command: Struct, who: Who) -> Ack:
         """Take an order."""
         match command:
             case NewTask():
@@ -143,7 +142,7 @@ class Daemon:
             case RemoveRule():
                 await self._remove_rule(command)
             case CollectGarbage():
-                return await retention.collect(self, dry_run=command.dry_run)
+                await retention.collect(self)
             case _:
                 kind = type(command).__name__
                 raise UnknownMethod(Refusal(code="unknown", message=f"The daemon does not know {kind}."))
@@ -153,7 +152,12 @@ class Daemon:
         """Answer a question."""
         return await self._answers.to(query, who)
 
-    def flow(self, query: Watch | FollowOutput, who: Who, flow: int) -> AsyncGenerator[Notice, None]:
+    def flow(
+        self,
+        query: Watch | FollowOutput,
+        who: Who,  # noqa: ARG002  the seam names it; what a session may follow is decided at the door
+        flow: int,
+    ) -> AsyncGenerator[Notice, None]:
         """Notices from a cursor on; pulled as fast as the client reads."""
         if isinstance(query, Watch):
             return flows.watch(self, query, flow)

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import FrameType
 
 import msgspec
-from promptside_protocol import PROTOCOL, __version__, connect, errors, paths
 
 from promptside_daemon.world import processes
+from promptside_protocol import PROTOCOL, __version__, connect, errors, paths
 
 CHANGE_SECONDS = 45
 """How long to wait for another daemon's start or end; less than clients wait for ours."""

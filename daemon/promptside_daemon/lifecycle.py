@@ -15,12 +15,11 @@ from collections.abc import Awaitable, Callable
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from promptside_protocol import __version__, errors, paths
-from promptside_protocol.notices import DaemonSays
-
 from promptside_daemon.instance import Instance
 from promptside_daemon.rpc.core import Core
 from promptside_daemon.rpc.server import Server
+from promptside_protocol import __version__, errors, paths
+from promptside_protocol.notices import DaemonSays
 
 log = logging.getLogger(__name__)
 

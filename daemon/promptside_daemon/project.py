@@ -33,6 +33,7 @@ from promptside_daemon.store.project import ProjectStore
 from promptside_daemon.store.registry import ProjectRow
 from promptside_daemon.store.rows import TaskRow
 from promptside_daemon.trust import Trusted
+from promptside_daemon.world import rehearsal
 from promptside_daemon.world.activity import Activities
 from promptside_daemon.world.documents import find_form, write_json
 from promptside_daemon.world.follow import Follower
@@ -74,7 +75,7 @@ class Project:
             directory=self.directory,
             loop=self.loop,
             follower=follower,
-            settings=lambda: self.settings(),
+            settings=self.settings,
             trusted=lambda: self.trust().state in ("trusted", "none_needed"),
             environment=self.environment,
             activities=self.activities,
@@ -206,9 +207,10 @@ class Project:
             raise refused("no-title", "A task needs a title.", "promptside task new “Add a login”")
         if len(command.description) > DESCRIPTION_LIMIT:
             raise refused("too-large", f"The description is longer than {DESCRIPTION_LIMIT >> 20} MB.")
+        settings = self.settings()
+        agent = _agent(command.agent or settings.agent.default)
         pipeline = self._pipeline(command.pipeline)
         at, by = time.time(), Person(user=who.user, client=who.client)
-        settings = self.settings()
 
         def creation(number: int) -> TaskCreated:
             return TaskCreated(
@@ -224,7 +226,7 @@ class Project:
                 priority=command.priority,
                 criteria=command.criteria,
                 files=command.files,
-                agent=command.agent or settings.agent.default,
+                agent=agent,
                 pipeline=pipeline,
                 limits=settings.limits,
                 draft=command.draft,
@@ -310,6 +312,20 @@ class Project:
         if task is not None:
             for event in self.world.changed_artifacts(task):
                 self.loop.observe(number, event)
+
+
+def _agent(wanted: str) -> str:
+    """An agent that there is; a rehearsal may name its directory."""
+    name, _, place = wanted.partition(":")
+    if name in ("rehearsal", "rehearsal-fast"):
+        if place and not rehearsal.place(place).is_dir():
+            raise refused("no-rehearsal", f"There is no rehearsal {place}.", "Shipped: standard")
+        return wanted
+    if wanted == "claude":
+        return wanted
+    if wanted == "promptside":
+        raise refused("no-agent", "Promptside's own agent comes with a later version.", "--agent claude")
+    raise refused("no-agent", f"There is no agent {wanted}.", "claude, rehearsal or rehearsal:DIRECTORY")
 
 
 def slug(title: str) -> str:

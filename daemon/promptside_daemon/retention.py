@@ -13,41 +13,53 @@ from promptside_protocol.views import Garbage
 
 if TYPE_CHECKING:
     from promptside_daemon.daemon import Daemon
+    from promptside_daemon.project import Project
 
 DAY_S = 86_400.0
 
 
-async def collect(daemon: Daemon, *, dry_run: bool) -> Garbage:
-    """Say what retention allows to remove, and unless `dry_run` remove it."""
+async def garbage(daemon: Daemon) -> Garbage:
+    """What can go, of all projects."""
     gone: list[str] = []
     size = 0
     for project in daemon.projects.values():
-        limits = load(project.root).settings.retention
-        chosen: list[str] = []
-        if limits.days > 0:
-            before = time.time() - limits.days * DAY_S
-            chosen = [row.id for row in await project.store.removable(before)]
-        if limits.size_mb > 0:
-            sizes = {
-                row.id: await asyncio.to_thread(_size, project.world.attempts / row.id)
-                for row in await project.store.removable()
-            }
-            total = sum(sizes.values())
-            for attempt in sizes:  # the oldest first
-                if total <= limits.size_mb << 20:
-                    break
-                if attempt not in chosen:
-                    chosen.append(attempt)
-                total -= sizes[attempt]
+        for attempt in await _removable(project):
+            gone.append(attempt)
+            size += await asyncio.to_thread(_size, project.world.attempts / attempt)
+    return Garbage(attempts=tuple(gone), bytes=size)
+
+
+async def collect(daemon: Daemon) -> None:
+    """Remove it: the directory first, then the note of it, so that it works on a full disk and after a crash."""
+    for project in daemon.projects.values():
+        chosen = await _removable(project)
         for attempt in chosen:
             directory = project.world.attempts / attempt
-            size += await asyncio.to_thread(_size, directory)
-            if not dry_run:
-                await asyncio.to_thread(shutil.rmtree, directory, True)  # noqa: FBT003  ignore_errors: it may be gone
-        if chosen and not dry_run:
+            await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+        if chosen:
             await project.store.mark_removed(chosen)
-        gone += chosen
-    return Garbage(attempts=tuple(gone), bytes=size, removed=not dry_run)
+
+
+async def _removable(project: Project) -> list[str]:
+    """Attempts of finished tasks that are too old, or that are too much together, the oldest first."""
+    limits = load(project.root).settings.retention
+    chosen: list[str] = []
+    if limits.days > 0:
+        before = time.time() - limits.days * DAY_S
+        chosen = [row.id for row in await project.store.removable(before)]
+    if limits.size_mb > 0:
+        sizes = {
+            row.id: await asyncio.to_thread(_size, project.world.attempts / row.id)
+            for row in await project.store.removable()
+        }
+        total = sum(sizes.values())
+        for attempt, size in sizes.items():
+            if total <= limits.size_mb << 20:
+                break
+            if attempt not in chosen:
+                chosen.append(attempt)
+            total -= size
+    return chosen
 
 
 def _size(directory: Path) -> int:

@@ -14,12 +14,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from msgspec import Struct, convert, field
-from promptside_protocol import paths
-from promptside_protocol.views import FaultView
 
 from promptside_daemon.engine.pipeline import Limits, Stage
 from promptside_daemon.toml_reader import Reader
 from promptside_daemon.toml_source import KeyPath, parse, read_text
+from promptside_protocol import paths
+from promptside_protocol.views import FaultView
 
 CheckName = Literal["test", "lint", "build"]
 AgentName = Literal["claude", "promptside", "rehearsal"]

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any, Literal
 
-from promptside_protocol.views import FaultView
-
 from promptside_daemon.toml_source import Document, KeyPath, Place, did_you_mean
+from promptside_protocol.views import FaultView
 
 MAX_NUMBER = 1_000_000_000
 MAX_UNKNOWN = 30

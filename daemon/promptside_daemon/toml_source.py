@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
+
 from promptside_protocol.views import FaultView
 
 KeyPath = tuple[str | int, ...]

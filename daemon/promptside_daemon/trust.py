@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
-from promptside_protocol.views import TrustItem, TrustView
 
 from promptside_daemon.toml_source import MAX_BYTES as TOML_BYTES
 from promptside_daemon.toml_source import Document, parse, read_bytes, shown
+from promptside_protocol.views import TrustItem, TrustView
 
 MAX_FILES = 5_000
 MAX_BYTES = 4 * 1024 * 1024

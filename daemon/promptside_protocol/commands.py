@@ -272,9 +272,10 @@ class Shutdown(Struct, frozen=True, kw_only=True, tag="shutdown", tag_field="typ
 
 
 class CollectGarbage(Struct, frozen=True, kw_only=True, tag="collectGarbage", tag_field="type"):
-    """Remove What Retention Allows (DA-9)"""
+    """Remove What Retention Allows
 
-    dry_run: bool = True
+    Transcripts and attempts of finished tasks, by age and total size; the query `garbage` shows them (DA-9).
+    """
 
 
 StageCommand = (

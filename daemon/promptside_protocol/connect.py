@@ -124,7 +124,7 @@ def greet(greeting: Hello, *, start: bool) -> tuple[Wire, Welcome]:
             raise _not_running(marked=start and marked)
         try:
             welcome = wire.ask(greeting)
-            if not (start and welcome.session == "person" and replaces(welcome)):
+            if not (start and welcome.session == "person" and replaces(greeting, welcome)):
                 wire.sock.settimeout(None)
                 return wire, welcome
             _ask_to_go(wire)
@@ -215,9 +215,9 @@ def check_private(directory: Path) -> None:
         )
 
 
-def replaces(welcome: Welcome) -> bool:
-    """Whether our daemon is newer than the one that answered; an older one never replaces a newer one."""
-    return newer(PROTOCOL, __version__, than=(welcome.protocol, welcome.version))
+def replaces(greeting: Hello, welcome: Welcome) -> bool:
+    """Whether we are newer than the daemon that answered; an older one never replaces a newer one."""
+    return newer(greeting.protocol, greeting.version, than=(welcome.protocol, welcome.version))
 
 
 def newer(protocol: int, version: str, *, than: tuple[int, str]) -> bool:

@@ -17,6 +17,7 @@ from promptside_protocol.views import (
     DecisionView,
     Doctor,
     FaultView,
+    Garbage,
     PipelineList,
     PipelineView,
     ProjectView,
@@ -247,6 +248,10 @@ class DoctorQuery(Query[Doctor], frozen=True, kw_only=True, tag="doctor", tag_fi
     """Check the set-up."""
 
     project: str = ""
+
+
+class GetGarbage(Query[Garbage], frozen=True, kw_only=True, tag="garbage", tag_field="type"):
+    """What retention allows to remove (DA-9)."""
 
 
 class Status(Query[DaemonView], frozen=True, kw_only=True, tag="status", tag_field="type"):

@@ -394,4 +394,3 @@ class Garbage(View, frozen=True, kw_only=True):
 
     attempts: tuple[str, ...]
     bytes: int
-    removed: bool

@@ -74,9 +74,13 @@ def test_the_newer_of_two_daemons(older: tuple[int, str], newer: tuple[int, str]
 
 
 def test_a_daemon_of_our_own_version_stays() -> None:
-    assert not connect.replaces(Welcome(version=__version__, protocol=PROTOCOL, pid=1, session="person"))
-    assert connect.replaces(Welcome(version=__version__, protocol=PROTOCOL - 1, pid=1, session="person"))
-    assert not connect.replaces(Welcome(version="99.0", protocol=PROTOCOL, pid=1, session="person"))
+    def replaced(protocol: int, version: str) -> bool:
+        welcome = Welcome(version=version, protocol=protocol, pid=1, session="person")
+        return connect.replaces(connect.hello("test"), welcome)
+
+    assert not replaced(PROTOCOL, __version__)
+    assert replaced(PROTOCOL - 1, __version__)
+    assert not replaced(PROTOCOL, "99.0")
 
 
 def test_a_directory_of_somebody_else_is_not_trusted_with_the_environment(

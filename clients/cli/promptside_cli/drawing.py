@@ -57,7 +57,7 @@ class Drawing:
             for words in (attempt.hint, attempt.note):
                 if words:
                     self._line(line("      ", Span(one_line(words), "note")))
-        elif stage is not None:
+        elif stage is not None and (happened.event, stage.status) != ("person_waiting", "failed"):
             self._stage(view, stage)
             if happened.event.endswith("_waiting"):
                 for drawn in waiting_lines(view, self.terminal.look()):

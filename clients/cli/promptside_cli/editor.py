@@ -39,7 +39,7 @@ class Copy(NamedTuple):
             signal.signal(signal.SIGINT, before)
         if ended != 0:
             return None
-        written = self.path.read_text(encoding="utf-8", errors="replace")
+        written = self.path.read_bytes().decode(errors="replace")
         return written if written != self.text else None
 
     def remove(self) -> None:

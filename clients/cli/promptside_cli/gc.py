@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from promptside_protocol.commands import CollectGarbage
 from promptside_protocol.pages.words import several, size
+from promptside_protocol.queries import GetGarbage
 
 from promptside_cli import wire
 from promptside_cli.arguments import Arguments
@@ -13,13 +14,16 @@ from promptside_cli.terminal import Terminal
 
 def collect(arguments: Arguments) -> int:
     """`gc`"""
-    found = wire.ask(CollectGarbage(dry_run=arguments.given("--dry-run")))
+    removes = not arguments.given("--dry-run")
+    found = wire.ask(GetGarbage())
+    if removes and found.attempts:
+        wire.ask(CollectGarbage())
     terminal = Terminal.of(arguments)
     if terminal.json:
         terminal.document(found)
         return DONE
     for attempt in found.attempts:
         terminal.say(f"  {attempt}")
-    verb = "Removed" if found.removed else "Would be removed"
+    verb = "Removed" if removes else "Would be removed"
     terminal.say(f"{verb}: {several(len(found.attempts), 'attempt')}, {size(found.bytes)}. Facts stay.")
     return DONE

@@ -6,8 +6,8 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from promptside_daemon.world.claude.harmless import one_line
 from promptside_daemon.world.claude import readings
+from promptside_daemon.world.claude.harmless import one_line
 from promptside_daemon.world.claude.readings import Reading
 from promptside_daemon.world.claude.toollines import call_line
 from promptside_protocol.views import Activity, Step

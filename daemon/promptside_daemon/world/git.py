@@ -200,8 +200,8 @@ async def call(
 ) -> Ran:
     """Runs git with exactly this environment. A session of its own: it has no terminal to open, and is
     ended with all it started when the time is over or the caller gives up."""
-    try:
-        process = await asyncio.create_subprocess_exec(
+    starting = asyncio.create_task(
+        asyncio.create_subprocess_exec(
             "git",
             "--no-pager",
             *args,
@@ -212,18 +212,23 @@ async def call(
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,
         )
+    )
+    try:
+        process = await asyncio.shield(starting)
     except OSError as error:
         raise GitFailed(f"git could not be started in {cwd}: {error.strerror}") from error
+    except asyncio.CancelledError:
+        # asyncio would end the process that it has just started, and none of what that has started.
+        with contextlib.suppress(OSError):
+            await _end(await starting)
+        raise
     try:
         async with asyncio.timeout(timeout):
             stdout, stderr = await process.communicate(stdin or None)
     except TimeoutError as error:
         raise GitFailed(f"git {args[0]} did not end within {timeout:g} s in {cwd}") from error
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+        await _end(process)
     ran = Ran(code=process.returncode or 0, stdout=stdout, stderr=stderr)
     if expect is not None and ran.code not in expect:
         raise GitFailed(f"git {args[0]} ended with status {ran.code} in {cwd}: {ran.complaint}")
@@ -261,6 +266,13 @@ def _tamed(verb: str, *rest: str) -> list[str]:
     if verb in _NEVER or (verb == "commit" and not {"-a", "--all"}.isdisjoint(rest)):
         raise ValueError(f"git {verb} looks into repositories inside; take update-index, and commit from it")
     return [verb, *_TAMED.get(verb, ()), *rest]
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
 
 
 def _find(directory: Path) -> Repository | None:

@@ -59,4 +59,4 @@ def guards_against(listed: bytes) -> tuple[list[tuple[str, str]], list[str]]:
             if pattern.fullmatch(key):
                 settings.append((key, own.get(key, instead)))
     # An empty helper forgets all before it, also those named for one address; then the person's come back.
-    return [*settings, *helpers], [key for key in theirs if _FAR.fullmatch(key)]
+    return [*settings, ("credential.helper", ""), *helpers], [key for key in theirs if _FAR.fullmatch(key)]

@@ -166,7 +166,7 @@ class Launcher:
     ) -> None:
         name, _, place = task.agent.partition(":")
         command = rehearsal.command(
-            recorded=Path(place) / f"{stage.id}.{attempt.n}.ndjson" if place else None,
+            recorded=rehearsal.place(place) / f"{stage.id}.{attempt.n}.ndjson" if place else None,
             output=stage.output,
             schema=self.schema(stage),
             made_up=hand.directory / "made-up.json",

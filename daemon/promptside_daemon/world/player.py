@@ -6,11 +6,17 @@ It waits for the prompt, asks what was asked and waits for the answer, and makes
 the current directory. What a person answers, denies or says counts; the rest is as it was recorded.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import select
 import sys
 import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 CWD = "{{cwd}}"
 """Stands in recordings for the directory that they were made in."""
@@ -18,6 +24,7 @@ SESSION = "{{session}}"
 DELTA_SECONDS = 0.008
 LINE_SECONDS = 0.12
 INTERRUPTED = "[Request interrupted by user]"
+UNHEARD = "Nobody is there any more to answer this."
 
 
 class Interrupted(Exception):
@@ -31,22 +38,22 @@ class Closed(Exception):
 class Host:
     """The other end of stdin and stdout."""
 
-    def __init__(self, session, pace):
+    def __init__(self, session: str, pace: float) -> None:
         self.session = session
         self.pace = pace
         self.held = b""
-        self.lines = []
-        self.messages = []
-        self.answers = {}
+        self.messages: list[str] = []
+        self.answers: dict[str, Any] = {}
+        self.interrupted = False
         self.closed = False
 
-    def send(self, line):
-        """Write one event; a whole line, at once."""
-        if isinstance(line, dict):
-            line = json.dumps(line)
-        os.write(1, line.encode() + b"\n") if len(line) < 4096 else _write_all(line.encode() + b"\n")
+    def send(self, event: dict[str, Any]) -> None:
+        """Write one event; a whole line, without blanks, as the CLI does."""
+        data = json.dumps(event, separators=(",", ":")).encode() + b"\n"
+        while data:
+            data = data[os.write(1, data) :]
 
-    def receive(self, seconds):
+    def receive(self, seconds: float | None) -> None:
         """Take what came within some seconds (None: until something comes)."""
         if self.closed:
             raise Closed
@@ -60,7 +67,7 @@ class Host:
         for line in lines:
             self.take(json.loads(line))
 
-    def take(self, message):
+    def take(self, message: dict[str, Any]) -> None:
         """Sort one message of the host."""
         if message["type"] == "user":
             self.messages.append(message["message"]["content"])
@@ -68,113 +75,185 @@ class Host:
             response = message["response"]
             self.answers[response["request_id"]] = response.get("response") or {}
         elif message["type"] == "control_request":
-            wanted = message["request"]["subtype"]
-            self.send(
-                {
-                    "type": "control_response",
-                    "response": {"subtype": "success", "request_id": message["request_id"], "response": {}},
-                }
-            )
-            if wanted == "interrupt":
-                raise Interrupted
+            self.interrupted |= message["request"]["subtype"] == "interrupt"
+            answer = {"subtype": "success", "request_id": message["request_id"], "response": {}}
+            self.send({"type": "control_response", "response": answer})
 
-    def message(self):
+    def message(self) -> str:
         """Wait for the next message; Closed if none comes any more."""
         while not self.messages:
             self.receive(None)
+        self.interrupted = False  # between two turns there is nothing to break off
         return self.messages.pop(0)
 
-    def answer(self, request):
-        """Wait for the answer to a request."""
+    def answer(self, request: str) -> dict[str, Any]:
+        """Wait for the answer to a request; a denial if none can come any more."""
         while request not in self.answers:
-            self.receive(None)
-        return self.answers.pop(request)
+            try:
+                self.receive(None)
+            except Closed:
+                return {"behavior": "deny", "message": UNHEARD}
+            self.listen()
+        answer: dict[str, Any] = self.answers.pop(request)
+        return answer
 
-    def pause(self, seconds):
+    def pause(self, seconds: float) -> None:
         """As long as an agent would take, unless the host has something to say."""
         deadline = time.monotonic() + seconds * self.pace
-        while True:
+        while not self.closed:
             left = max(deadline - time.monotonic(), 0)
-            if self.closed:
-                time.sleep(left)
-                return
             self.receive(left)
+            self.listen()
             if left <= 0:
                 return
+        # The turn in progress is played to its end, as the CLI does when its input ends.
+        time.sleep(max(deadline - time.monotonic(), 0))
+
+    def listen(self) -> None:
+        """Break off if the host has said so."""
+        if self.interrupted:
+            self.interrupted = False
+            raise Interrupted
 
 
 class Recording:
-    """The lines of a transcript, and what became of each of its tool uses here."""
+    """The lines of a transcript, and what became of each of its tool calls here."""
 
-    def __init__(self, path, host):
+    def __init__(self, path: str, host: Host) -> None:
         with open(path, encoding="utf-8") as file:
             text = file.read()
         here = json.dumps(os.getcwd())[1:-1]
         text = text.replace(CWD, here).replace(SESSION, host.session)
         self.lines = [line for line in text.split("\n") if line]
+        self.init = next((line for line in self.lines if json.loads(line).get("subtype") == "init"), "")
         self.place = 0
         self.host = host
-        self.given = {}
+        self.message = 0
+        self.open: list[str] = []
+        self.over: set[str] = set()
+        self.given: dict[str, dict[str, Any]] = {}
+        self.denied: list[dict[str, Any]] = []
+        self.uses: dict[str, dict[str, Any]] = {}
+        self.broken_off = False
 
-    def play(self):
+    def play(self) -> bool:
         """On to the end of the turn; false if there was nothing left."""
         if self.place >= len(self.lines):
             return False
+        if self.broken_off:
+            self.broken_off = False
+            self.host.send(json.loads(self.init))
         while self.place < len(self.lines):
-            line = self.lines[self.place]
-            event = json.loads(line)
-            kind = event["type"]
-            self.host.pause(DELTA_SECONDS if kind == "stream_event" else LINE_SECONDS)
+            event = json.loads(self.lines[self.place])
+            self.host.pause(DELTA_SECONDS if event["type"] == "stream_event" else LINE_SECONDS)
             self.place += 1
-            if kind == "user":
-                line = self.result(event, line)
-            self.host.send(line)
-            if kind == "control_request":
+            if self.is_over(event):
+                continue
+            self.note(event)
+            self.host.send(event)
+            if event["type"] == "control_request":
                 self.ask(event)
-            if kind == "result":
+            if event["type"] == "result":
                 return True
         return True
 
-    def ask(self, event):
-        """Wait as the CLI does, and keep what the host said about this tool use."""
+    def note(self, event: dict[str, Any]) -> None:
+        """Do and remember what an event tells of; where it came otherwise here, say that in its place."""
+        if event["type"] == "stream_event" and event["event"]["type"] == "message_start":
+            self.message = self.place - 1
+        elif event["type"] == "assistant":
+            for block in blocks(event):
+                if block["type"] == "tool_use":
+                    self.open.append(block["id"])
+                    self.uses[block["id"]] = block
+        elif event["type"] == "user":
+            self.result(event)
+        elif event["type"] == "result":
+            event.setdefault("permission_denials", []).extend(self.denied)
+            self.denied = []
+
+    def ask(self, event: dict[str, Any]) -> None:
+        """Wait as the CLI does, and keep what the host said about this call."""
         use = event["request"]["tool_use_id"]
-        given = self.host.answer(event["request_id"])
-        self.given[use] = given
+        given = self.given[use] = self.host.answer(event["request_id"])
+        if given.get("behavior") == "deny":
+            name, tool_input = event["request"]["tool_name"], event["request"]["input"]
+            self.denied.append({"tool_name": name, "tool_use_id": use, "tool_input": tool_input})
         if given.get("interrupt"):
             raise Interrupted
 
-    def result(self, event, line):
-        """Make the edit that a tool result tells of, or tell what came of it here instead."""
-        content = event["message"]["content"]
-        if not isinstance(content, list):
-            return line
-        for block in content:
-            if block.get("type") != "tool_result":
+    def result(self, event: dict[str, Any]) -> None:
+        """Make the edit that a tool result tells of, or put in its place what came of the call here."""
+        for block in blocks(event):
+            if block["type"] != "tool_result":
                 continue
-            given = self.given.get(block["tool_use_id"])
-            if given is not None and given.get("behavior") == "deny":
-                block["content"] = given.get("message") or "denied"
-                block["is_error"] = True
-                event.pop("tool_use_result", None)
-                event["tool_result_meta"] = [
-                    {
-                        "id": block["tool_use_id"],
-                        "permission_decision": {"decision": "reject", "source": "user_reject"},
-                    }
-                ]
-                return json.dumps(event)
-            answers = ((given or {}).get("updatedInput") or {}).get("answers")
+            use = block["tool_use_id"]
+            if use in self.open:
+                self.open.remove(use)
+            given = self.given.get(use, {})
+            if given.get("behavior") == "deny":
+                event.update(refusal(use, given.get("message") or "denied", "user_reject"))
+                return
+            answers = (given.get("updatedInput") or {}).get("answers")
             if answers is not None:
                 said = ", ".join(f'"{question}"="{answer}"' for question, answer in answers.items())
-                block["content"] = f"Your questions have been answered: {said}. You can now continue."
-                return json.dumps(event)
+                block["content"] = (
+                    f"Your questions have been answered: {said}. You can now continue with these answers in mind."
+                )
+                if isinstance(event.get("tool_use_result"), dict):
+                    event["tool_use_result"]["answers"] = answers
         done = event.get("tool_use_result")
         if isinstance(done, dict) and "filePath" in done:
             edit(done)
-        return line
+
+    def is_over(self, event: dict[str, Any]) -> bool:
+        """Whether an event belongs to a call that an interrupt has ended."""
+        if event["type"] == "control_request":
+            return event["request"]["tool_use_id"] in self.over
+        results = [block["tool_use_id"] for block in blocks(event) if block["type"] == "tool_result"]
+        return bool(results) and self.over.issuperset(results)
+
+    def break_off(self) -> bool:
+        """End what is open, and be ready to go on with the next message; true if a call was open."""
+        self.broken_off = True
+        ended, self.open = self.open, []
+        for use in ended:
+            words = self.given.get(use, {}).get("message") or INTERRUPTED
+            line = {"type": "user", "parent_tool_use_id": None, "session_id": self.host.session}
+            self.host.send({**line, **refusal(use, words, "user_abort")})
+        self.over.update(ended)
+        if not ended:
+            self.say_again()
+        return bool(ended)
+
+    def say_again(self) -> None:
+        """Go back to where the message begins that was cut short, which is another one then."""
+        event = json.loads(self.lines[self.message])
+        if event["type"] != "stream_event":
+            return
+        old = event["event"]["message"]["id"]
+        self.place = self.message
+        self.lines[self.place :] = [line.replace(old, f"{old}-again") for line in self.lines[self.place :]]
 
 
-def edit(done):
+def blocks(event: dict[str, Any]) -> list[dict[str, Any]]:
+    """The content blocks of a message; a plain string is none."""
+    content = (event.get("message") or {}).get("content")
+    return content if isinstance(content, list) else []
+
+
+def refusal(use: str, words: str, source: str) -> dict[str, Any]:
+    """What a tool result says of a call that was not made."""
+    block = {"type": "tool_result", "tool_use_id": use, "content": words, "is_error": True}
+    verdict = {"decision": "reject", "source": source}
+    return {
+        "message": {"role": "user", "content": [block]},
+        "tool_use_result": f"Error: {words}",
+        "tool_result_meta": [{"id": use, "permission_decision": verdict}],
+    }
+
+
+def edit(done: dict[str, Any]) -> None:
     """Do what a Write or an Edit did, inside the current directory only."""
     path = os.path.realpath(done["filePath"])
     root = os.path.realpath(os.getcwd())
@@ -182,51 +261,46 @@ def edit(done):
         return
     if done.get("type") in ("create", "update") and "content" in done:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(done["content"])
     elif "oldString" in done:
         try:
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8", newline="") as file:
                 before = file.read()
         except OSError:
             return
         count = -1 if done.get("replaceAll") else 1
-        with open(path, "w", encoding="utf-8") as file:
+        with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(before.replace(done["oldString"], done["newString"], count))
 
 
-def main(kind, path, session, pace):
+def main(kind: str, path: str, session: str, pace: str) -> int:
     """One process: a turn for each message, until the host closes."""
     host = Host(session, float(pace))
     recording = Recording(path, host) if kind == "recorded" else None
-    made_up = None
+    made_up: dict[str, Any] = {}
     if recording is None:
         with open(path, encoding="utf-8") as file:
             made_up = json.load(file)
-    said = ""
     while True:
         try:
-            prompt = said or host.message()
-            said = ""
+            prompt = host.message()
+        except Closed:
+            return 0
+        try:
             if recording is None:
                 invent(host, made_up)
             elif not recording.play():
                 speak(host, "There is nothing more in this rehearsal. You said: " + prompt[:400], None)
         except Interrupted:
-            host.send(
-                {
-                    "type": "user",
-                    "message": {"role": "user", "content": [{"type": "text", "text": INTERRUPTED}]},
-                    "parent_tool_use_id": None,
-                    "session_id": session,
-                }
-            )
-            result(host, "", None, subtype="error_during_execution", reason="aborted_streaming")
-        except Closed:
-            return 0
+            in_call = recording is not None and recording.break_off()
+            message = {"role": "user", "content": [{"type": "text", "text": INTERRUPTED}]}
+            host.send({"type": "user", "message": message, "parent_tool_use_id": None, "session_id": session})
+            reason = "aborted_tools" if in_call else "aborted_streaming"
+            result(host, "", None, subtype="error_during_execution", reason=reason)
 
 
-def invent(host, made_up):
+def invent(host: Host, made_up: dict[str, Any]) -> None:
     """A turn for a stage that was not recorded."""
     host.pause(LINE_SECONDS)
     host.send(
@@ -245,10 +319,10 @@ def invent(host, made_up):
     speak(host, made_up["text"], made_up["structured"])
 
 
-def speak(host, text, structured):
+def speak(host: Host, text: str, structured: Any) -> None:
     """Say one text, and end the turn."""
     message = {
-        "id": "msg_%d" % time.monotonic_ns(),
+        "id": f"msg_{time.monotonic_ns()}",
         "type": "message",
         "role": "assistant",
         "model": "rehearsal",
@@ -262,7 +336,9 @@ def speak(host, text, structured):
     result(host, text, structured)
 
 
-def result(host, text, structured, subtype="success", reason="completed"):
+def result(
+    host: Host, text: str, structured: Any, *, subtype: str = "success", reason: str = "completed"
+) -> None:
     """The end of a turn."""
     event = {
         "type": "result",
@@ -285,11 +361,6 @@ def result(host, text, structured, subtype="success", reason="completed"):
     if structured is not None:
         event["structured_output"] = structured
     host.send(event)
-
-
-def _write_all(data):
-    while data:
-        data = data[os.write(1, data) :]
 
 
 if __name__ == "__main__":

@@ -53,18 +53,20 @@ class Redactor:
         if text and not text[-1].isspace():
             # A word without an end is not held back for ever: no key is that long, and time would run away.
             cut -= min(_LONGEST_WORD, len(text.rsplit(None, 1)[-1]))
-        # One step back can bring the cut into another span: this runs until nothing moves, and only shrinks.
-        while True:
+        spans = [span.span() for span in _SECRET.finditer(text)]
+        # One step back can bring the cut into another span; "password: Bearer x" needs two.
+        for _ in range(3):
             before = cut
-            for span in _SECRET.finditer(text):
-                if span.start() < cut < span.end() or (span.end() == len(text) and span.start() < cut):
-                    cut = span.start()
-            if opened := _OPENED.search(text, 0, cut):
-                cut = min(cut, opened.start())
+            for start, end in spans:
+                if start < cut and (cut < end or end == len(text)):
+                    cut = start
+            if opened := _OPENED.search(text, max(0, cut - _LONGEST_OPENING), cut):
+                cut = opened.start()
             for value in self._values:
-                cut = min(cut, _begun(text, value, cut))
+                cut = _begun(text, value, cut)
             if cut == before:
-                return cut
+                break
+        return cut
 
 
 class RedactedStream:
@@ -98,6 +100,7 @@ def secret_values(environment: Mapping[str, str]) -> frozenset[str]:
 
 
 _LONGEST_WORD = 4096
+_LONGEST_OPENING = 4096
 _SECRET_NAME = re.compile(r"(?i)(?:_|^)(?:API_?KEY|KEY|TOKEN|SECRET|CREDENTIALS?)$|PASSWORD|PASSWD|_SECRET_")
 
 _PEM_BEGIN = r"-----BEGIN[ ][A-Z0-9 ]{0,40}PRIVATE[ ]KEY-----"
@@ -105,12 +108,14 @@ _PEM_GAP = r"(?:\s|\\[nr]|[A-Za-z-]{1,40}:[^\n]{0,200}\n){0,200}"
 _NAME = r"(?i: password | passwd | secret | api[_-]?key | access[_-]?key | token )"
 
 # Each alternative has the secret in a group called s…; what stands before it is kept, to say what was there.
-# A key block needs lines of key behind its head: an agent may write about one. Every repetition has an end, so
-# that no text, however it is made, takes more than its length in time.
+# A key block needs lines of key behind its head: an agent may write about one. Every repetition has an end,
+# so that no text, however it is made, takes more than its length in time.
 _SECRET = re.compile(
     rf"""
-      (?P<s1> {_PEM_BEGIN} {_PEM_GAP} (?: [A-Za-z0-9+/=]{{16,200}}+ (?:\s|\\[nr]){{0,9}} ){{1,300}}+ [A-Za-z0-9+/=]{{0,200}}+
-              (?:\s|\\[nr]){{0,9}} (?: -----END[ ][A-Z0-9 ]{{0,40}}PRIVATE[ ]KEY----- | -[A-Z0-9 -]{{0,60}}\Z )? )
+      (?P<s1> {_PEM_BEGIN} {_PEM_GAP}
+              (?: [A-Za-z0-9+/=]{{16,200}}+ (?:\s|\\[nr]){{0,9}} ){{1,300}}+ [A-Za-z0-9+/=]{{0,200}}+
+              (?:\s|\\[nr]){{0,9}}
+              (?: -----END[ ][A-Z0-9 ]{{0,40}}PRIVATE[ ]KEY----- | -[A-Z0-9 -]{{0,60}}\Z )? )
     | (?<![A-Za-z0-9]) (?P<s2>
           sk-[A-Za-z0-9_-]{{16,400}}
         | gh[pousr]_[A-Za-z0-9]{{16,400}}

@@ -13,7 +13,13 @@ from typing import Any
 from promptside_daemon.engine.pipeline import OutputFormat
 from promptside_daemon.world import player
 
+SHIPPED = Path(__file__).parent.parent / "rehearsals"
 MADE_UP = "This output is made up: the rehearsal has no recording of this stage."
+
+
+def place(name: str) -> Path:
+    """The directory of a rehearsal: a path, or the name of one that ships with the product."""
+    return Path(name) if "/" in name else SHIPPED / name
 
 
 def command(

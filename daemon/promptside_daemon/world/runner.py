@@ -25,6 +25,7 @@ from promptside_daemon.engine.pipeline import Stage, limits_for
 from promptside_daemon.engine.task import Attempt as AttemptState
 from promptside_daemon.engine.task import Failure, Task, Usage, find_attempt
 from promptside_daemon.world import checkpoint, processes
+from promptside_daemon.world.answer import Answer
 from promptside_daemon.world.attempt import (
     Attempt,
     Ended,
@@ -33,7 +34,6 @@ from promptside_daemon.world.attempt import (
     StartFailedError,
 )
 from promptside_daemon.world.checkpoint import Checkpoint, CheckpointFailed
-from promptside_daemon.world.answer import Answer
 from promptside_daemon.world.claude.reader import Reader
 from promptside_daemon.world.claude.readings import Reading
 from promptside_daemon.world.documents import Documents, write_json

@@ -29,7 +29,7 @@ from promptside_protocol.forms.document import (
     TextDefinition,
     Tick,
 )
-from promptside_protocol.forms.draft import Conflict, Merged, difference, merge
+from promptside_protocol.forms.draft import Conflict, Merged, difference, edited, merge
 from promptside_protocol.forms.fields import field_values
 from promptside_protocol.forms.form import (
     apply,
@@ -77,6 +77,7 @@ __all__ = [
     "decision_text",
     "definition_of",
     "difference",
+    "edited",
     "field_values",
     "fields_schema",
     "from_plain",

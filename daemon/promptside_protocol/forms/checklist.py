@@ -232,6 +232,7 @@ KIND: Kind[ChecklistDefinition, ChecklistAnswers] = Kind(
     name="checklist",
     sentence=lambda definition: SENTENCE if definition.items else "Nothing was found. Approve.",
     number=lambda _: None,
+    ids=lambda definition: [item.id for item in definition.items],
     render=_render,
     read=_read,
     write=_write,

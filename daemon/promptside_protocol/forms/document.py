@@ -213,3 +213,5 @@ class Parsed(Struct, frozen=True, kw_only=True):
     notes: tuple[Note, ...] = ()
     problems: tuple[Problem, ...] = ()
     bodies: dict[str, str] = {}
+    unread: frozenset[str] = frozenset()
+    """Items that are missing or broken: what was answered to them before still holds."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from promptside_protocol.forms.document import Answers, Definition
+from promptside_protocol.forms.document import Answers, Definition, Parsed
 from promptside_protocol.forms.form import canonical, from_plain, to_plain
 
 _LONG = 4000
@@ -30,6 +30,13 @@ class Merged(Struct, frozen=True, kw_only=True):
 
     answers: Answers
     conflicts: tuple[Conflict, ...] = ()
+
+
+def edited(definition: Definition, draft: Answers, parsed: Parsed) -> Answers:
+    """The draft after a person wrote a text; an item that can't be read there keeps its answer (UX 2.11)."""
+    kept = {ref: value for ref, value in to_plain(draft).items() if ref in parsed.unread}
+    read = {ref: value for ref, value in to_plain(parsed.answers).items() if ref not in parsed.unread}
+    return from_plain(definition, {**read, **kept})
 
 
 def merge(definition: Definition, base: Answers, mine: Answers, theirs: Answers) -> Merged:

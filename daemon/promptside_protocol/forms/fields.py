@@ -86,7 +86,9 @@ def _start(field: Field) -> Any:
 
 def _value_lines(field: Field, value: Any, ends_item: Callable[[str], bool]) -> list[str]:
     match field.widget:
-        case "line" | "text":
+        case "line":
+            return encode(value or "", _is_top_heading)
+        case "text":
             return encode(value or "", ends_item)
         case "enum":
             return [tick_line(one_line(c), on=c == value) for c in field.choices]
@@ -120,9 +122,10 @@ def _write(definition: FieldsDefinition, page: Page, answers: FieldsAnswers) -> 
         if section is None:
             continue
         value, problems = _value(field, page, section, ends_item)
-        if problems and field.key not in answers.values:
+        broken = any(problem.severity == "error" for problem in problems)
+        if broken and field.key not in answers.values:
             continue  # what can't be read is the person's to mend, not ours to overwrite
-        if _same(value, wanted[field.key]) and not problems:
+        if _same(value, wanted[field.key]) and not broken:
             continue
         if field.widget in _TICKED:
             edits += _flips(field, page, section, wanted[field.key])
@@ -136,7 +139,10 @@ def _flips(field: Field, page: Page, section: Section, value: Any) -> list[Edit]
     """Edits of the ticks whose state differs; a choice that was deleted is put back if it is chosen."""
     chosen = _chosen_texts(field, value)
     there = ticks(page, section.start + 1, section.end)
-    edits = [flipped(page, t.at, on=not t.on) for t in there if t.on != (t.text in chosen)]
+    known = {"Yes", "No"} if field.widget == "boolean" else {one_line(c) for c in field.choices}
+    edits = [
+        flipped(page, t.at, on=not t.on) for t in there if t.text in known and t.on != (t.text in chosen)
+    ]
     behind = there[-1].at + 1 if there else section.start + 1
     absent = [text for text in chosen if text not in {t.text for t in there}]
     return [*edits, *([Edit(behind, behind, tuple(tick_line(t, on=True) for t in absent))] if absent else [])]
@@ -195,6 +201,12 @@ def _ends_item(definition: FieldsDefinition) -> Callable[[str], bool]:
     return ends_item
 
 
+def _is_top_heading(line: str) -> bool:
+    """Whether a line would look like a field, known or not."""
+    found = heading(line)
+    return found is not None and found[0] <= LEVEL
+
+
 def _sections(definition: FieldsDefinition, page: Page) -> Sections:
     keys = _keys(definition)
     labels = {f.key: f.label for f in definition.fields}
@@ -232,7 +244,7 @@ def _value(
     match field.widget:
         case "line":
             filled = [at for at, line in page.rows(start, end) if line]
-            text = free_text(page, start, end, ends_item) or None
+            text = free_text(page, start, end, _is_top_heading) or None
             if len(filled) < 2:
                 return text, []
             many = _NUMBERS[len(filled)] if len(filled) < len(_NUMBERS) else str(len(filled))
@@ -391,6 +403,7 @@ KIND: Kind[FieldsDefinition, FieldsAnswers] = Kind(
         else "Correct what the agent wrote. Then approve."
     ),
     number=lambda _: None,
+    ids=lambda definition: [f.key for f in definition.fields],
     render=_render,
     read=_read,
     write=_write,

@@ -6,6 +6,7 @@ Only `from_plain` raises: what a client sends is refused with a sentence.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from typing import Any
 
 from promptside_protocol.forms import checklist, fields, options, questionnaire, text
@@ -17,6 +18,7 @@ from promptside_protocol.forms.grammar import (
     LINE_END,
     TICK,
     Page,
+    Section,
     frame_problems,
     notes,
     trailer,
@@ -52,17 +54,20 @@ def parse(definition: Definition, text: str) -> Parsed:
     page = Page(text)
     if page.conflict is not None:
         problem = error(page.conflict, "conflict", "There are merge conflict markers in this document.")
-        return Parsed(answers=kind.from_plain(definition, {}), problems=(problem,))
+        unread = frozenset(kind.ids(definition))
+        return Parsed(answers=kind.from_plain(definition, {}), problems=(problem,), unread=unread)
     reading = kind.read(definition, page)
     said = notes(page, reading.found)
     found = [*frame_problems(page, definition, kind.name, kind.number(definition)), *reading.problems]
     places = {ref: section.start + 1 for ref, section in reading.found.items()}
+    unread = frozenset(kind.ids(definition)) - places.keys() | _broken(reading.found, found)
     found += _gate(kind.lacks(definition, reading.answers), said, places)
     return Parsed(
         answers=reading.answers,
         notes=said,
         problems=tuple(sorted(found, key=lambda problem: problem.line)),
         bodies=reading.bodies,
+        unread=unread,
     )
 
 
@@ -154,6 +159,18 @@ def _edited(text: str, edits: list[Edit]) -> str:
         done = edit.end
     out += [line + mark for line, mark in zip(parts[done:], ends[done:], strict=True)]
     return "".join(out)
+
+
+def _broken(found: dict[str, Section], problems: list[Problem]) -> frozenset[str]:
+    """The items in which something can't be read."""
+    faults = [problem for problem in problems if problem.severity == "error"]
+    lines = sorted(problem.line - 1 for problem in faults)
+    refs = {problem.ref for problem in faults if problem.ref in found}
+    for section in found.values():
+        first = bisect_left(lines, section.start)
+        if first < len(lines) and lines[first] < section.end:
+            refs.add(section.ref)
+    return frozenset(refs)
 
 
 def _gate(lacking: list[Lack], said: tuple[Note, ...], places: dict[str, int]) -> list[Problem]:

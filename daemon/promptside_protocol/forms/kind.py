@@ -39,6 +39,7 @@ class Kind(Struct, Generic[D, A], frozen=True, kw_only=True):
     """What to do, in one sentence below the title."""
     number: Callable[[D], int | None]
     """The round in the last line, if the kind has rounds."""
+    ids: Callable[[D], list[str]]
     render: Callable[[D], list[str]]
     """The body without answers."""
     read: Callable[[D, Page], Reading[A]]

@@ -199,6 +199,7 @@ KIND: Kind[OptionsDefinition, OptionsAnswers] = Kind(
     name="options",
     sentence=_sentence,
     number=lambda _: None,
+    ids=lambda definition: [o.id for o in definition.options],
     render=_render,
     read=_read,
     write=_write,

@@ -505,6 +505,7 @@ KIND: Kind[QuestionsDefinition, QuestionsAnswers] = Kind(
     name="questions",
     sentence=_sentence,
     number=lambda definition: definition.round,
+    ids=lambda definition: [item.id for item in definition.items],
     render=_render,
     read=_read,
     write=_write,

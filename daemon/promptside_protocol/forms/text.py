@@ -45,6 +45,7 @@ KIND: Kind[TextDefinition, TextAnswers] = Kind(
     name="text",
     sentence=lambda _: SENTENCE,
     number=lambda _: None,
+    ids=lambda _: [],
     render=_render,
     read=_read,
     write=_write,

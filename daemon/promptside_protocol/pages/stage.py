@@ -72,8 +72,8 @@ def state_words(view: TaskView, stage: StageView) -> str:
         case "skipped":
             return f"skipped: {one_line(stage.reason)}" if stage.reason else "skipped"
         case "failed":
-            error = stage.attempts[-1].error if stage.attempts else None
-            return one_line(stage.reason or error or "failed")
+            # Why, in a sentence, stands with the attempt and in what waits.
+            return "failed"
 
 
 def attempt_lines(stage: StageView, look: Look) -> list[Line]:

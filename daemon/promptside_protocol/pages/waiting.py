@@ -31,7 +31,7 @@ def need(waiting: WaitingFor) -> str:
         case "input":
             return "your input"
         case _:
-            return one_line(waiting.reason) or "you"
+            return one_line(waiting.reason).removesuffix(".") or "you"
 
 
 def gate_need(gate: GateView) -> str:
@@ -64,7 +64,7 @@ def waiting_lines(view: TaskView, look: Look) -> tuple[Line, ...]:
         lines += _gate(waiting.gate, look)
     for decision in waiting.decisions:
         lines += question(decision)
-    if waiting.reason and not waiting.decisions and waiting.gate is None:
+    if waiting.reason and waiting.kind == "input":
         lines.append(line("  ", one_line(waiting.reason)))
     return tuple(lines)
 

@@ -5,6 +5,7 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from promptside_daemon.world.redact import REDACTED, Redactor, secret_values
 
 # Put together here, so that no scanner takes this file for a leak.

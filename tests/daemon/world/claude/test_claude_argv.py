@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from promptside_daemon.world.claude.argv import (
     Driven,
     Launch,

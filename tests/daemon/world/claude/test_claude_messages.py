@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+
 from promptside_daemon.world.claude import messages
 from promptside_daemon.world.claude.messages import Answered
 from promptside_daemon.world.claude.reader import Reader, questions_of

@@ -1,6 +1,7 @@
 """Endings of turns and runs: what is retried, what people are told."""
 
 import pytest
+
 from promptside_daemon.world.claude import metrics
 from promptside_daemon.world.claude.lines import Result, Usage
 from promptside_daemon.world.claude.outcome import Ending, Outcome, hopeless, judge_run, judge_turn

@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+
 from promptside_daemon.world.claude.outcome import Ending
 from promptside_daemon.world.claude.reader import Reader
 from promptside_daemon.world.claude.readings import (

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from promptside_daemon.world.claude.reader import Reader
 from promptside_daemon.world.claude.readings import Reading, SessionStarted, ToolFinished, ToolUsed
 from promptside_daemon.world.claude.readonly import Breach, Touched, breaches, touched, unoffered

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from promptside_daemon.world.claude.harmless import HarmlessStream, harmless, one_line
 from promptside_daemon.world.claude.rendering import Renderer, stderr_entry
 from promptside_daemon.world.claude.toollines import call_line, changed_lines, duration

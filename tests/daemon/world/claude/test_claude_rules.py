@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from promptside_daemon.world.claude.readings import PermissionAsked
 from promptside_daemon.world.claude.rules import Rule, always, covered, covers, parse, sentence, wanted
 

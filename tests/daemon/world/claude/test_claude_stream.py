@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from promptside_daemon.world.claude import lines
 from promptside_daemon.world.claude.reader import Reader
 from promptside_daemon.world.claude.rendering import Renderer

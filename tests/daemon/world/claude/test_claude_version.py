@@ -1,6 +1,7 @@
 """CW-20: which versions are taken, and what an old one costs."""
 
 import pytest
+
 from promptside_daemon.world.claude.version import COMPLETE, OLDEST, Version, fitness, parse
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from promptside_daemon.world.claude import lines, stream
 from promptside_daemon.world.claude.harmless import harmless
 from promptside_daemon.world.claude.reader import Reader, blocks

@@ -1,0 +1,45 @@
+# `make demo` and `make test` set up what they need in .venv and touch nothing else.
+
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$p && break; done)
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test lint format generate clean
+
+demo: .venv/installed
+	$(BIN)/promptside demo
+
+test: .venv/ready lint
+	$(BIN)/python -m pytest
+
+lint: .venv/ready
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: .venv/ready
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+# The protocol in the editors' languages; a test fails when it is stale.
+generate: .venv/installed
+	mkdir -p clients/vscode/src clients/neovim/lua/promptside
+	$(BIN)/python -m promptside_protocol ts > clients/vscode/src/protocol.ts
+	$(BIN)/python -m promptside_protocol lua > clients/neovim/lua/promptside/protocol.lua
+
+.venv/installed: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv \
+		|| { echo "$(PYTHON) has no venv; on Debian: apt-get install python3-venv"; exit 1; }
+	$(PIP) install --upgrade "pip>=25.1"
+	$(PIP) install --editable .
+	@touch $@
+
+.venv/ready: .venv/installed
+	$(PIP) install --group dev
+	@touch $@
+
+clean:
+	rm -rf .venv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
