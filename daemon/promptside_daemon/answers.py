@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from promptside_daemon import doctor, retention
+from promptside_daemon import doctor, retention, unsaved
+from promptside_daemon.engine.task import FormState, Task
 from promptside_daemon.engine.view import decision_view
 from promptside_daemon.flows import find_attempt
 from promptside_daemon.pipelines import find
 from promptside_daemon.pipelines.load import Loaded
 from promptside_daemon.project import Project
 from promptside_daemon.rpc.who import Who
+from promptside_daemon.store.registry import ProjectRow
 from promptside_daemon.transcript import Transcript
-from promptside_daemon.world.documents import find_form
+from promptside_daemon.vocabulary import vocabulary
+from promptside_daemon.world.documents import Documents, find_form
 from promptside_protocol import PROTOCOL, __version__, forms, queries
 from promptside_protocol.errors import Refusal, UnknownMethod, refused
 from promptside_protocol.views import (
@@ -38,6 +41,9 @@ from promptside_protocol.views import (
 
 if TYPE_CHECKING:
     from promptside_daemon.daemon import Daemon
+
+DIFF_BYTES = 8 * 1024 * 1024
+"""Of a diff that is told; a frame holds a little more."""
 
 
 class Answers:
@@ -75,6 +81,10 @@ class Answers:
             case queries.CheckPipeline(name=name, project=path):
                 loaded = await asyncio.to_thread(find.find, name, Path(path) if path else None)
                 return loaded.faults
+            case queries.CheckText():
+                return await asyncio.to_thread(unsaved.check, query)
+            case queries.Vocabulary(project=path):
+                return await asyncio.to_thread(vocabulary, Path(path) if path else None)
             case queries.CopyPipeline():
                 return await asyncio.to_thread(_copy, query)
             case queries.GetTrust(project=path):
@@ -91,8 +101,7 @@ class Answers:
 
     async def _projects(self) -> tuple[ProjectView, ...]:
         views = [await self._project(p) for p in self._daemon.projects.values()]
-        for row, error in self._daemon.broken.values():
-            views.append(ProjectView(id=row.id, name=row.name, path=row.path, added=row.added, error=error))
+        views += [_unusable(*broken) for broken in self._daemon.broken.values()]
         return tuple(sorted(views, key=lambda v: (v.added, v.path)))
 
     async def _find_project(self, path: str) -> ProjectView | None:
@@ -100,8 +109,7 @@ class Answers:
         if row is None:
             return None
         if row.path in self._daemon.broken:
-            error = self._daemon.broken[row.path][1]
-            return ProjectView(id=row.id, name=row.name, path=row.path, added=row.added, error=error)
+            return _unusable(*self._daemon.broken[row.path])
         return await self._project(self._daemon.project(row.path))
 
     async def _project(self, project: Project) -> ProjectView:
@@ -142,34 +150,7 @@ class Answers:
         form = find_form(task, query.document)
         if form is None:
             raise refused("no-document", "No form waits in this task.", f"promptside task show {number}")
-        documents = project.world.documents
-        text = documents.draft(task, form)
-        there = documents.on_disk(form.document)
-        if isinstance(form.definition, forms.TextDefinition) and there is not None:
-            text = there
-        parsed = forms.parse(form.definition, text)
-        lacking = forms.lacks(form.definition, parsed.answers)
-        return queries.Form(
-            document=form.document,
-            version=form.version,
-            text=text,
-            shown=forms.shown(form.definition, text),
-            satisfied=not lacking,
-            lacks=tuple(lack.text for lack in lacking),
-            problems=tuple(
-                FaultView(
-                    file=form.document,
-                    line=p.line,
-                    column=1,
-                    message=p.text,
-                    severity="error" if p.severity == "error" else "warning",
-                )
-                for p in parsed.problems
-                if p.severity in ("error", "warning")
-            ),
-            definition=msgspec.to_builtins(form.definition),
-            answers=forms.to_plain(parsed.answers),
-        )
+        return await asyncio.to_thread(_form, project.world.documents, task, form)
 
     async def _decisions(self, project: Project, number: int) -> tuple[DecisionView, ...]:
         task, _ = await project.loop.load(await project.number(number))
@@ -195,7 +176,7 @@ class Answers:
                 Change(path=c.path, kind=c.kind, added=c.added_lines, removed=c.removed_lines)
                 for c in changes
             ),
-            diff=patch.decode("utf-8", "replace"),
+            diff=_cut(patch).decode("utf-8", "replace"),
         )
 
     async def _rules(self, project: Project) -> tuple[RuleView, ...]:
@@ -209,7 +190,7 @@ class Answers:
 
     async def _doctor(self, path: str, who: Who) -> Doctor:
         project = self._daemon.projects.get(str(Path(path).resolve())) if path else None
-        broken = {p: error for p, (_, error) in self._daemon.broken.items()}
+        broken = {path: refusal for path, (_, refusal) in self._daemon.broken.items()}
         return await doctor.examine(project, who.environment, broken)
 
     def _status(self) -> DaemonView:
@@ -223,6 +204,47 @@ class Answers:
             clients=service.clients(),
             log=str(service.log_path),
         )
+
+
+def _cut(patch: bytes) -> bytes:
+    """A diff that a frame can hold, cut at a line; its own words say so."""
+    if len(patch) <= DIFF_BYTES:
+        return patch
+    kept = patch[: patch.rindex(b"\n", 0, DIFF_BYTES) + 1]
+    return kept + b"\\ %d more bytes: look with your own diff\n" % (len(patch) - len(kept))
+
+
+def _form(documents: Documents, task: Task, form: FormState) -> queries.Form:
+    text = documents.draft(task, form)
+    if isinstance(form.definition, forms.TextDefinition):
+        text = documents.theirs(task, form) or text
+    parsed = forms.parse(form.definition, text)
+    lacking = forms.lacks(form.definition, parsed.answers)
+    return queries.Form(
+        document=form.document,
+        version=form.version,
+        text=text,
+        shown=forms.shown(form.definition, text),
+        satisfied=not lacking,
+        lacks=tuple(lack.text for lack in lacking),
+        problems=tuple(
+            FaultView(
+                file=form.document,
+                line=p.line,
+                column=1,
+                message=p.text,
+                severity="error" if p.severity == "error" else "warning",
+            )
+            for p in parsed.problems
+            if p.severity in ("error", "warning")
+        ),
+        definition=msgspec.to_builtins(form.definition),
+        answers=forms.to_plain(parsed.answers),
+    )
+
+
+def _unusable(row: ProjectRow, refusal: Refusal) -> ProjectView:
+    return ProjectView(id=row.id, name=row.name, path=row.path, added=row.added, error=refusal.message)
 
 
 def _page(project: Project, query: queries.Output, stage: str, attempt: Any) -> queries.OutputPage:

@@ -10,7 +10,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from promptside_daemon.rpc.who import Who
 from promptside_daemon.settings import load as load_settings
 from promptside_daemon.store.registry import ProjectRow, Registry
 from promptside_daemon.store.rows import Append, Fact
+from promptside_daemon.world.awake import Awake
 from promptside_daemon.world.follow import Follower
 from promptside_protocol import paths
 from promptside_protocol.commands import (
@@ -41,7 +42,7 @@ from promptside_protocol.commands import (
     TaskCommand,
     Trust,
 )
-from promptside_protocol.errors import PromptsideError, Refusal, UnknownMethod, refused
+from promptside_protocol.errors import PromptsideError, Refusal, Refused, UnknownMethod, refused
 from promptside_protocol.notices import Notice
 from promptside_protocol.queries import FollowOutput, Query, Watch
 
@@ -56,12 +57,16 @@ class Daemon:
         self.service = service
         self.projects: dict[str, Project] = {}
         """By path."""
-        self.broken: dict[str, tuple[ProjectRow, str]] = {}
+        self.broken: dict[str, tuple[ProjectRow, Refusal]] = {}
         """Projects whose database can't be used, and why; the others go on."""
         self.follower = follower
         self._granted: set[tuple[str, int, str, float]] = set()
         self._answers = Answers(self)
-        self._opening = asyncio.Lock()
+        self._giving: set[asyncio.Task[None]] = set()
+        self._started = False
+        self._awake = Awake()
+        self._was_busy = False
+        self._opening: dict[str, asyncio.Task[None]] = {}
         self.opened = asyncio.Event()
         """Set, and replaced, when a project comes or goes."""
 
@@ -69,6 +74,8 @@ class Daemon:
         """Open every project, and take over what is under way."""
         for row in await self.registry.projects():
             await self._open(row)
+        self._started = True
+        self._grant()
 
     async def close(self) -> None:
         """Finish what is being committed; agents at work go on."""
@@ -76,52 +83,84 @@ class Daemon:
             await project.close()
         await self.registry.close()
         self.follower.close()
+        self._awake.hold(wanted=False)
 
     async def _open(self, row: ProjectRow) -> Project | None:
+        project: Project | None = None
         try:
             project = await Project.open(row, self.follower)
-        except PromptsideError as error:
-            log.error("project %s: %s", row.path, error)  # noqa: TRY400  the sentence is the whole story
-            self.broken[row.path] = (row, str(error))
+            await project.start(self._grant)
+        except Exception as error:
+            # Whatever is wrong with it concerns this project alone.
+            if isinstance(error, PromptsideError):
+                log.error("project %s: %s", row.path, error)  # noqa: TRY400  the sentence is the whole story
+                refusal = error.refusal
+            else:
+                log.exception("project %s can't be opened", row.path)
+                refusal = Refusal(code="damaged", message=f"The project can't be opened: {error}.")
+            self.broken[row.path] = (row, refusal)
+            if project is not None:
+                await project.close()
             return None
         self.broken.pop(row.path, None)
         self.projects[row.path] = project
-        await project.start(self._grant)
+        self._tell_opened()
+        return project
+
+    def _tell_opened(self) -> None:
         opened, self.opened = self.opened, asyncio.Event()
         opened.set()
-        return project
 
     # --- slots --------------------------------------------------------------------------------------------
 
     def _grant(self) -> None:
         """Give free slots to who wants one; told after each commit of any project."""
+        if not self._started:
+            return  # not before it is known what runs already
+        self._stay_awake()
         wants: list[Want] = []
         running: list[str] = []
         for path, project in self.projects.items():
             wants += project.loop.wants(path)
             running += [path for _ in project.loop.live()]
-        wanted = {(w.project, w.task, w.stage, w.since) for w in wants}
-        self._granted &= wanted
+        self._granted &= {_key(want) for want in wants}
         running += [key[0] for key in self._granted]
-        open_wants = [w for w in wants if (w.project, w.task, w.stage, w.since) not in self._granted]
+        open_wants = [want for want in wants if _key(want) not in self._granted]
         if not open_wants:
             return
         for want in slots(open_wants, running, load_settings().settings.limits.agents):
-            self._granted.add((want.project, want.task, want.stage, want.since))
-            project = self.projects[want.project]
-            task = project.loop.task(want.task)
-            changed = project.world.changed_artifacts(task) if task is not None else []
-            for event in changed:
-                project.loop.observe(want.task, event)
-            if not changed:
-                attempt = f"t{want.task}-{secrets.token_hex(8)}"
-                event_ = SlotGranted(at=time.time(), stage=want.stage, attempt=attempt)
-                project.loop.observe(want.task, event_)
+            self._granted.add(_key(want))
+            granting = asyncio.create_task(self._give(want))
+            self._giving.add(granting)
+            granting.add_done_callback(self._given)
+
+    def _stay_awake(self) -> None:
+        """Keep the machine awake from the first agent to the last, where the person wants that (DA-12)."""
+        if self.busy() != self._was_busy:
+            self._was_busy = not self._was_busy
+            self._awake.hold(wanted=self._was_busy and load_settings().settings.daemon.keep_awake)
+
+    async def _give(self, want: Want) -> None:
+        """Start a stage, unless what it builds on has changed since it was approved."""
+        project = self.projects.get(want.project)
+        task = project.loop.task(want.task) if project is not None else None
+        if project is None or task is None:
+            return
+        await project.world.notice(task)  # which may take the want away; then the grant means nothing
+        attempt = f"t{want.task}-{secrets.token_hex(8)}"
+        project.loop.observe(want.task, SlotGranted(at=time.time(), stage=want.stage, attempt=attempt))
+
+    def _given(self, granting: asyncio.Task[None]) -> None:
+        self._giving.discard(granting)
+        if not granting.cancelled() and granting.exception() is not None:
+            log.error("a slot could not be given", exc_info=granting.exception())
 
     # --- the seam to the wire -----------------------------------------------------------------------------
 
     async def order(self, command: Struct, who: Who) -> Ack:
         """Take an order."""
+        if not isinstance(command, RemoveProject):
+            await self._mend(getattr(command, "project", ""))
         match command:
             case NewTask():
                 return await (await self._project_for(command.project)).create(command, who)
@@ -150,6 +189,7 @@ class Daemon:
 
     async def ask(self, query: Query[Any], who: Who) -> object:
         """Answer a question."""
+        await self._mend(getattr(query, "project", ""))
         return await self._answers.to(query, who)
 
     def flow(
@@ -198,7 +238,7 @@ class Daemon:
         if resolved in self.projects:
             return self.projects[resolved]
         if resolved in self.broken:
-            raise refused("damaged", self.broken[resolved][1], "promptside doctor")
+            raise Refused(self.broken[resolved][1])
         raise refused("no-project", f"{path} is no project of Promptside yet.", "promptside project add")
 
     async def _project_for(self, path: str) -> Project:
@@ -214,30 +254,50 @@ class Daemon:
         root = Path(os.path.realpath(command.project))
         if not root.is_dir():
             raise refused("no-directory", f"{command.project} is no directory.")
-        async with self._opening:
-            if str(root) in self.projects:
-                return
-            row = ProjectRow(
-                id=secrets.token_hex(6),
-                name=command.name or root.name or str(root),
-                path=str(root),
-                added=time.time(),
-            )
-            row = await self.registry.add(row)
-            if await self._open(row) is None:
-                raise refused("damaged", self.broken[row.path][1], "promptside doctor")
+        if str(root) not in self.projects:
+            await self._once(str(root), lambda: self._register(root, command.name))
+        if str(root) in self.broken:
+            raise Refused(self.broken[str(root)][1])
+
+    async def _register(self, root: Path, name: str) -> None:
+        row = ProjectRow(
+            id=secrets.token_hex(6),
+            name=name or root.name or str(root),
+            path=str(root),
+            added=time.time(),
+        )
+        await self._open(await self.registry.add(row))
+
+    async def _mend(self, path: str) -> None:
+        """Try once more to open a project that could not be opened: it may have been locked, or mended since."""
+        resolved = os.path.realpath(path) if path else ""
+        if resolved in self.broken:
+            row, _ = self.broken[resolved]
+            await self._once(resolved, lambda: self._reopen(row))
+
+    async def _reopen(self, row: ProjectRow) -> None:
+        await self._open(row)
+
+    async def _once(self, path: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Whoever opens the same project meanwhile waits for the first one."""
+        if path not in self._opening:
+            opening = self._opening[path] = asyncio.create_task(work())
+            opening.add_done_callback(lambda _: self._opening.pop(path))
+        await asyncio.shield(self._opening[path])
 
     async def _remove(self, command: RemoveProject) -> None:
         resolved = os.path.realpath(command.project)
         if resolved in self.broken:
             row, _ = self.broken.pop(resolved)
             await self.registry.remove(row.id)
+            self._tell_opened()
             return
         project = self.project(command.project)
         if project.loop.live():
             raise refused("running", "An agent is at work in this project.", "Stop it first.")
         await self.registry.remove(project.row.id)
         del self.projects[project.row.path]
+        self._tell_opened()
         await project.close()
 
     async def _rename(self, command: RenameProject) -> None:
@@ -250,7 +310,7 @@ class Daemon:
 
     async def _trust(self, command: Trust, who: Who) -> None:
         project = self.project(command.project)
-        now = trust.inventory(project.root)
+        now = await asyncio.to_thread(trust.inventory, project.root)
         if not now.items:
             raise refused("nothing", "This project brings nothing of its own that would run.")
         if command.hash != now.hash or not now.whole:
@@ -286,6 +346,10 @@ class Daemon:
         row = await self.registry.get(project.row.id)
         if row is not None:
             project.row = row
+
+
+def _key(want: Want) -> tuple[str, int, str, float]:
+    return want.project, want.task, want.stage, want.since
 
 
 async def make_core(service: Service) -> Daemon:

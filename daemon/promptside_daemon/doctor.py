@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from promptside_daemon.engine.task import Failure
 from promptside_daemon.pipelines import find
 from promptside_daemon.settings import load
 from promptside_daemon.world import git
 from promptside_daemon.world.claude import version
-from promptside_daemon.world.launch import read_version
+from promptside_daemon.world.launch import find_claude
 from promptside_protocol import paths
+from promptside_protocol.errors import Refusal
 from promptside_protocol.views import Check, Doctor
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ LOGINS = (
 
 
 async def examine(
-    project: Project | None, environment: Mapping[str, str], broken: Mapping[str, str]
+    project: Project | None, environment: Mapping[str, str], broken: Mapping[str, Refusal]
 ) -> Doctor:
     """Every check, with the environment that an agent of this client would get."""
     checks = [_python(), await _git(environment), await asyncio.to_thread(_claude, project, environment)]
@@ -42,18 +43,19 @@ async def examine(
     checks.append(_space())
     checks += await asyncio.to_thread(_settings, project)
     checks += [
-        Check(name="database", ok=False, found=f"{path}: {error}", needed="a sound database", hint=RESTORE)
-        for path, error in broken.items()
+        Check(
+            name="database",
+            ok=False,
+            found=f"{path}: {refusal.message}",
+            needed="a database that can be used",
+            hint=refusal.hint,
+        )
+        for path, refusal in broken.items()
     ]
     if project is not None:
         checks.append(_project(project))
         checks.append(await asyncio.to_thread(_trust, project))
     return Doctor(ok=all(c.ok for c in checks), checks=tuple(checks))
-
-
-RESTORE = (
-    "Put back a copy of the file, or move it away to begin anew; transcripts and documents are not in it."
-)
 
 
 def _python() -> Check:
@@ -83,25 +85,27 @@ async def _git(environment: Mapping[str, str]) -> Check:
 
 def _claude(project: Project | None, environment: Mapping[str, str]) -> Check:
     settings = load(project.root if project else None).settings
-    wanted = environment.get("PROMPTSIDE_CLAUDE") or settings.agent.claude.command
-    binary = shutil.which(os.path.expanduser(wanted), path=environment.get("PATH"))  # noqa: PTH111  a name, not a path
-    if binary is None:
+    found = find_claude(environment.get("PROMPTSIDE_CLAUDE") or settings.agent.claude.command, environment)
+    if isinstance(found, Failure):
+        hint = found.hint if found.hint != "promptside doctor" else "Update it: npm install -g " + PACKAGE
         return Check(
             name="claude",
             ok=False,
-            found=f"{wanted} was not found",
+            found=found.sentence,
             needed=str(version.OLDEST),
-            hint="Install it: npm install -g @anthropic-ai/claude-code. Until then: promptside demo.",
+            hint=f"{hint} Until then: promptside demo.",
         )
-    found = read_version(binary, environment)
-    fit = version.fitness(found)
+    binary, its_version = found
     return Check(
         name="claude",
-        ok=fit.usable,
-        found=f"{found or 'unknown version'} at {binary}",
+        ok=True,
+        found=f"{its_version} at {binary}",
         needed=f"{version.OLDEST}, better {version.COMPLETE}",
-        hint=" ".join(fit.losses),
+        hint=" ".join(version.fitness(its_version).losses),
     )
+
+
+PACKAGE = "@anthropic-ai/claude-code"
 
 
 def _login(environment: Mapping[str, str]) -> Check:

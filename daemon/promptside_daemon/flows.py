@@ -25,6 +25,7 @@ from promptside_protocol.notices import (
     TaskChanged,
 )
 from promptside_protocol.queries import FollowOutput, Watch
+from promptside_protocol.views import Activity
 
 if TYPE_CHECKING:
     from promptside_daemon.daemon import Daemon
@@ -38,28 +39,32 @@ async def watch(daemon: Daemon, query: Watch, flow: int) -> AsyncGenerator[Notic
     only = daemon.project(query.project).row.path if query.project else ""
     cursors = dict(query.cursors)
     told: set[str] = set()
-    seen: dict[str, tuple[Any, ...]] = {}
+    seen: dict[str, tuple[Activity, ...]] = {}
     while True:
+        # What will wake us is taken before anything is read: what happens while we tell is not missed.
         opened = daemon.opened
         projects = [p for path, p in daemon.projects.items() if only in ("", path)]
+        if only and not projects:
+            raise refused("no-project", f"{only} is no project of Promptside any more.")
+        moves = [p.activities.moved for p in projects] if query.activity else []
         moved = False
         for project in projects:
-            async for notice in _changes(project, query, cursors, flow):
-                moved = True
-                yield notice
             path = project.row.path
-            if path not in told:
+            behind = False
+            async for notice in _changes(project, query, cursors, flow):
+                behind = True
+                yield notice
+            if not behind and path not in told:
                 told.add(path)
                 yield CaughtUp(flow=flow, project=path, seq=cursors.get(path, 0))
-        if query.activity:
-            for project in projects:
-                now = project.activities.current()
-                if now and seen.get(project.row.path) != now:
-                    seen[project.row.path] = now
-                    for activity in now:
-                        yield ActivityChanged(flow=flow, activity=activity)
+            moved = moved or behind
+            if query.activity and seen.get(path) != (now := project.activities.current()):
+                seen[path] = now
+                for activity in now:
+                    yield ActivityChanged(flow=flow, activity=activity)
         if not moved:
-            await _any_change(projects, query, cursors, opened)
+            past = [p.store.wait_past(cursors.get(p.row.path, 0)) for p in projects]
+            await _either(opened.wait(), *past, *(one.wait() for one in moves))
 
 
 async def _changes(
@@ -91,24 +96,12 @@ async def _changes(
         cursors[path] = head  # facts of the project itself, which change no task
 
 
-async def _any_change(
-    projects: list[Project], query: Watch, cursors: dict[str, int], opened: asyncio.Event
-) -> None:
-    """Wait until one of the projects has something new, or another project came."""
-    waits: list[Coroutine[Any, Any, object]] = [opened.wait()]
-    for project in projects:
-        waits.append(project.store.wait_past(cursors.get(project.row.path, 0)))
-        if query.activity:
-            waits.append(project.activities.moved.wait())
-    await _either(*waits)
-
-
 async def follow_output(daemon: Daemon, query: FollowOutput, flow: int) -> AsyncGenerator[Notice, None]:
     """What one attempt writes, from a byte on, until it has ended."""
     project = daemon.project(query.project)
     number = await project.number(query.task)
     stage, attempt = await find_attempt(project, number, query.stage, query.attempt)
-    transcript = Transcript.of(project, attempt, query.cursor)
+    transcript = await asyncio.to_thread(Transcript.of, project, attempt, query.cursor)
     woken = asyncio.Event()
     directory = project.world.attempts / attempt.id
     watching: Watched | None = None
@@ -116,11 +109,15 @@ async def follow_output(daemon: Daemon, query: FollowOutput, flow: int) -> Async
         while True:
             if watching is None and directory.is_dir():
                 watching = daemon.follower.watch(directory, woken.set)
+            # In this order: what comes while we read wakes us, and an end is only believed before a reading
+            # that finds nothing.
+            woken.clear()
+            head = project.store.head
             ended = _is_over(project, number, attempt.id)
-            entries = transcript.read()
+            entries = await asyncio.to_thread(transcript.read)
             last = ended and not entries
             if last:
-                entries = transcript.close()
+                entries = await asyncio.to_thread(transcript.close)
             if entries or last:
                 yield OutputCame(
                     flow=flow,
@@ -134,8 +131,7 @@ async def follow_output(daemon: Daemon, query: FollowOutput, flow: int) -> Async
             if last:
                 return
             if not entries:
-                await _either(woken.wait(), project.store.wait_past(project.store.head))
-                woken.clear()
+                await _either(woken.wait(), project.store.wait_past(head))
     finally:
         if watching is not None:
             watching.close()

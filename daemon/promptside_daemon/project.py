@@ -5,6 +5,7 @@ What an order depends on outside the task (a document, settings, files) is read 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import os
@@ -19,11 +20,21 @@ import msgspec
 
 from promptside_daemon import settings as settings_files
 from promptside_daemon import trust
-from promptside_daemon.engine.decide import Given
+from promptside_daemon.engine import gate
 from promptside_daemon.engine.events import TaskCreated
 from promptside_daemon.engine.gate import Sheet
-from promptside_daemon.engine.pipeline import Pipeline
-from promptside_daemon.engine.task import FormState, Passed, Person, Task
+from promptside_daemon.engine.given import Given
+from promptside_daemon.engine.pipeline import Limits, Pipeline
+from promptside_daemon.engine.reply import reply_to
+from promptside_daemon.engine.task import (
+    FormState,
+    Passed,
+    Person,
+    Queued,
+    RetryDue,
+    Task,
+    live_attempt,
+)
 from promptside_daemon.engine.view import Places, view
 from promptside_daemon.loop import Loop
 from promptside_daemon.pipelines import find
@@ -38,15 +49,24 @@ from promptside_daemon.world.activity import Activities
 from promptside_daemon.world.documents import find_form, write_json
 from promptside_daemon.world.follow import Follower
 from promptside_daemon.world.project import World
-from promptside_protocol import paths
+from promptside_protocol import forms, paths
 from promptside_protocol.commands import (
     Ack,
+    Allow,
     Answer,
     Approve,
+    Deny,
     EditDraft,
+    GoBack,
     NewTask,
+    Redo,
+    Resume,
+    Retry,
+    Run,
     SendAnswers,
+    Skip,
     StageCommand,
+    TakeBack,
     UndoFiles,
 )
 from promptside_protocol.errors import PromptsideError, refused
@@ -56,6 +76,13 @@ log = logging.getLogger(__name__)
 
 TITLE_LIMIT = 500
 DESCRIPTION_LIMIT = 8 * 1024 * 1024
+ENVIRONMENT = "environment-{}.json"
+_STARTS = (
+    Run | Approve | TakeBack | Redo | Retry | Skip | GoBack | Resume | Answer | SendAnswers | Allow | Deny
+)
+"""Orders after which an agent may start."""
+_LIMITED = Run | Redo | Retry | Resume
+"""Orders that bring the limits which hold now."""
 _decoder = msgspec.json.Decoder(Task)
 
 
@@ -83,6 +110,8 @@ class Project:
         self.loop.acts = self.world
         self.places = Places(str(self.world.attempts))
         self._environments: dict[int, dict[str, str]] = {}
+        self._last_environment: dict[str, str] = {}
+        self._ordering: list[int] = []
 
     @classmethod
     async def open(cls, row: ProjectRow, follower: Follower) -> Project:
@@ -94,9 +123,16 @@ class Project:
 
     async def start(self, changed: Callable[[], None]) -> None:
         """Take over what is open."""
-        self.loop.changed = changed
+
+        def committed() -> None:
+            self._forget_environments()
+            changed()
+
+        self.loop.changed = committed
         await self.refresh_rules()
         await self.loop.start()
+        self._environments = await asyncio.to_thread(self._read_environments)
+        self._forget_environments()
         for task in self.loop.open_tasks():
             self.world.watch(task)
 
@@ -129,22 +165,37 @@ class Project:
         """Bring the rules given for good to where permissions are judged."""
         self.world.rules = tuple(rule.rule for rule in await self.store.rules())
 
-    def environment(self, task: int) -> dict[str, str]:
-        """Of the client that gave the newest order for the task, else the project's last (DA-10)."""
-        if task in self._environments:
-            return self._environments[task]
-        for name in (f"environment-{task}.json", "environment.json"):
-            with contextlib.suppress(OSError, msgspec.DecodeError):
-                return msgspec.json.decode((self.directory / name).read_bytes(), type=dict[str, str])
-        return {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "USER", "SHELL")}
+    # --- environments (DA-10) -----------------------------------------------------------------------------
 
-    def _remember(self, task: int, environment: Mapping[str, str]) -> None:
-        """Kept beside the attempts in files that only the owner reads, never in a database."""
-        if not environment or self._environments.get(task) == dict(environment):
-            return
-        self._environments[task] = dict(environment)
-        write_json(self.directory / f"environment-{task}.json", dict(environment))
-        write_json(self.directory / "environment.json", dict(environment))
+    def environment(self, task: int) -> dict[str, str]:
+        """Of the client that gave the newest order to go on with the task, else the project's last."""
+        usual = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "USER", "SHELL")}
+        return self._environments.get(task) or self._last_environment or usual
+
+    async def _remember(self, task: int, environment: Mapping[str, str]) -> None:
+        """Kept in a file that only the owner reads, for as long as something may start by itself."""
+        self._last_environment = dict(environment) or self._last_environment
+        if environment and self._environments.get(task) != environment:
+            self._environments[task] = dict(environment)
+            file = self.directory / ENVIRONMENT.format(task)
+            await asyncio.to_thread(write_json, file, dict(environment))
+
+    def _forget_environments(self) -> None:
+        """Remove what no attempt will need: the next order brings its own."""
+        for number in list(self._environments):
+            task = self.loop.task(number)
+            if number not in self._ordering and (task is None or not _goes_on(task)):
+                del self._environments[number]
+                (self.directory / ENVIRONMENT.format(number)).unlink(missing_ok=True)
+
+    def _read_environments(self) -> dict[int, dict[str, str]]:
+        """What the daemon before this one kept."""
+        found: dict[int, dict[str, str]] = {}
+        for file in self.directory.glob(ENVIRONMENT.format("*")):
+            number = file.stem.rpartition("-")[2]
+            with contextlib.suppress(OSError, msgspec.DecodeError, ValueError):
+                found[int(number)] = msgspec.json.decode(file.read_bytes(), type=dict[str, str])
+        return found
 
     def _place(self, task: int, attempt: str) -> tuple[str, int]:
         known = self.loop.task(task)
@@ -178,27 +229,40 @@ class Project:
     async def order(self, command: StageCommand, who: Who) -> Ack:
         """One order for one task."""
         number = await self.number(command.task)
-        self._remember(number, who.environment)
         conflicts: tuple[str, ...] = ()
+        limits = Limits()
         if isinstance(command, UndoFiles):
             conflicts = await self._conflicts(number, command)
+        if isinstance(command, _LIMITED):
+            limits = (await asyncio.to_thread(self.settings)).limits
+        if isinstance(command, Approve):
+            await self._notice_changes(number)
         by = Person(user=who.user, client=who.client)
 
-        def given(task: Task) -> Given:
+        async def given(task: Task) -> Given:
             return Given(
                 at=time.time(),
                 by=by,
-                limits=self.settings().limits,
-                sheet=self._sheet(task, command),
+                limits=limits,
+                sheet=await asyncio.to_thread(self._sheet, task, command),
+                notes=await asyncio.to_thread(self._notes, task) if isinstance(command, Redo) else (),
                 conflicts=conflicts,
                 clock=_clock(task),
             )
 
-        if isinstance(command, Approve):
-            await self._notice_changes(number)
-        ack = await self.loop.order(number, command, given)
-        await self.refresh_rules()
-        return ack
+        before = self._environments.get(number, {})
+        self._ordering.append(number)
+        try:
+            if isinstance(command, _STARTS):
+                await self._remember(number, who.environment)
+            return await self.loop.order(number, command, given)
+        except PromptsideError:
+            if isinstance(command, _STARTS):
+                await self._remember(number, before)
+            raise
+        finally:
+            self._ordering.remove(number)
+            self._forget_environments()
 
     async def create(self, command: NewTask, who: Who) -> Ack:
         """A new task, with the pipeline as it is now."""
@@ -207,9 +271,7 @@ class Project:
             raise refused("no-title", "A task needs a title.", "promptside task new “Add a login”")
         if len(command.description) > DESCRIPTION_LIMIT:
             raise refused("too-large", f"The description is longer than {DESCRIPTION_LIMIT >> 20} MB.")
-        settings = self.settings()
-        agent = _agent(command.agent or settings.agent.default)
-        pipeline = self._pipeline(command.pipeline)
+        settings, agent, pipeline = await asyncio.to_thread(self._made_of, command)
         at, by = time.time(), Person(user=who.user, client=who.client)
 
         def creation(number: int) -> TaskCreated:
@@ -232,9 +294,13 @@ class Project:
                 draft=command.draft,
             )
 
-        ack = await self.loop.create(command.key, creation)
-        self._remember(ack.task, who.environment)
-        return ack
+        self._last_environment = dict(who.environment) or self._last_environment
+        return await self.loop.create(command.key, creation)
+
+    def _made_of(self, command: NewTask) -> tuple[Settings, str, Pipeline]:
+        """What the files say that a new task begins with."""
+        settings = self.settings()
+        return settings, _agent(command.agent or settings.agent.default), self._pipeline(command.pipeline)
 
     def _pipeline(self, name: str) -> Pipeline:
         trusted = self.trust().state in ("trusted", "none_needed")
@@ -274,19 +340,22 @@ class Project:
                 return None
 
     def _gate_form(self, task: Task, stage: str) -> FormState | None:
-        if stage:
-            index = task.pipeline.index(stage)
-            return task.stages[index].form if index >= 0 else None
-        voided = next((r for r in task.stages if isinstance(r.status, Passed) and r.status.void), None)
-        current = task.run
-        if current is not None and current.form is not None:
-            return current.form
-        return voided.form if voided is not None else None
+        run = gate.waiting(task, stage)
+        return run.form if run is not None else None
+
+    def _notes(self, task: Task) -> tuple[str, ...]:
+        """What the person wrote to the agent into the document that waits (UX 2.2)."""
+        form = task.run.form if task.run is not None else None
+        if form is None:
+            return ()
+        text = self.world.documents.draft(task, form)
+        if isinstance(form.definition, forms.TextDefinition):
+            text = self.world.documents.theirs(task, form) or text
+        found = forms.parse(form.definition, text).notes
+        return tuple(f"{note.ref}: {note.text}" if note.ref else note.text for note in found)
 
     def _answered(self, task: Task, command: Answer) -> dict[str, Any]:
         """The answer of the terminal as the document has it; refused answers are for the engine to refuse."""
-        from promptside_daemon.engine.reply import reply_to  # noqa: PLC0415  # the engine's own words
-
         asked = next((d for d in task.decisions if d.id == command.decision), None)
         if asked is None or asked.kind == "permission":
             return {}
@@ -310,8 +379,13 @@ class Project:
         """Approved documents that changed are noticed before anything is approved on top of them."""
         task = self.loop.task(number)
         if task is not None:
-            for event in self.world.changed_artifacts(task):
-                self.loop.observe(number, event)
+            await self.world.notice(task)
+
+
+def _goes_on(task: Task) -> bool:
+    """Whether an attempt runs, or starts without another order."""
+    waits = task.run is not None and isinstance(task.run.status, Queued | RetryDue)
+    return waits or live_attempt(task) is not None
 
 
 def _agent(wanted: str) -> str:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import shutil
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from promptside_daemon.settings import load
+from promptside_daemon.world import checkpoint
 from promptside_protocol.views import Garbage
 
 if TYPE_CHECKING:
     from promptside_daemon.daemon import Daemon
     from promptside_daemon.project import Project
+
+log = logging.getLogger(__name__)
 
 DAY_S = 86_400.0
 
@@ -38,6 +43,17 @@ async def collect(daemon: Daemon) -> None:
             await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
         if chosen:
             await project.store.mark_removed(chosen)
+            await _prune(project, chosen)
+
+
+async def _prune(project: Project, removed: list[str]) -> None:
+    """Forget the checkpoints of tasks none of whose attempts is left."""
+    tasks = {int(attempt.partition("-")[0].removeprefix("t")) for attempt in removed}
+    gone = [task for task in tasks if all(one.removed for one in await project.store.attempts(task))]
+    try:
+        await checkpoint.prune(project.root, project.world.keep, [f"task-{task}" for task in gone])
+    except checkpoint.CheckpointFailed as error:
+        log.warning("checkpoints of %s could not be removed: %s", project.root, error)
 
 
 async def _removable(project: Project) -> list[str]:
@@ -63,4 +79,8 @@ async def _removable(project: Project) -> list[str]:
 
 
 def _size(directory: Path) -> int:
-    return sum(file.lstat().st_size for file in directory.rglob("*") if file.is_file())
+    total = 0
+    for file in directory.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):  # somebody collects at the same time
+            total += file.lstat().st_size
+    return total

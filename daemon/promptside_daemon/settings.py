@@ -181,7 +181,20 @@ def read_file(file: Path) -> tuple[dict[str, tuple[Any, FaultView]], list[FaultV
     text = read_text(file)
     if isinstance(text, FaultView) and not os.path.lexists(file):
         return {}, []
-    document = text if isinstance(text, FaultView) else parse(text, str(file))
+    return ({}, [text]) if isinstance(text, FaultView) else read_given(text, str(file))
+
+
+def check(text: str, file: Path) -> tuple[FaultView, ...]:
+    """Everything that is wrong with the text of a settings file, saved or not."""
+    given, faults = read_given(text, str(file))
+    if not file.is_relative_to(paths.config_dir()):
+        faults += [fault for key, (_, fault) in given.items() if scope_of(key) == "person"]
+    return tuple(faults)
+
+
+def read_given(text: str, file: str) -> tuple[dict[str, tuple[Any, FaultView]], list[FaultView]]:
+    """As `read_file`, of a text that need not be saved."""
+    document = parse(text, file)
     if isinstance(document, FaultView):
         return {}, [document]
     read = Reader(document)

@@ -10,6 +10,7 @@ from promptside_daemon.world.claude.resuming import resume_point
 from promptside_daemon.world.follow import LineReader
 from promptside_daemon.world.redact import Redactor
 from promptside_daemon.world.secrets import redactor_for
+from promptside_daemon.world.stderr import tail
 from promptside_protocol.output import OutputEntry
 
 if TYPE_CHECKING:
@@ -58,11 +59,6 @@ class Transcript:
     def close(self) -> tuple[OutputEntry, ...]:
         """What was held back, and what the agent said on its standard error."""
         entries = self._renderer.close(self.cursor)
-        try:
-            lines = self._stderr.read_text(errors="replace").splitlines()
-        except FileNotFoundError:
-            lines = []
-        entries += [
-            stderr_entry(line, self.cursor, self._redactor) for line in lines[-STDERR_LINES:] if line.strip()
-        ]
+        lines = [line for line in tail(self._stderr).splitlines() if line.strip()]
+        entries += [stderr_entry(line, self.cursor, self._redactor) for line in lines[-STDERR_LINES:]]
         return tuple(entries)

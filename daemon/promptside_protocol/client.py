@@ -151,6 +151,8 @@ class Daemon:
 
     async def _linked(self) -> _Link:
         """The connection; waits for it, but not for long."""
+        if self._closed:
+            raise _closed()
         if not self._link.done():
             self._wanted.set()
         try:
@@ -160,7 +162,7 @@ class Daemon:
             raise self._why or reach.unreachable("The Promptside daemon can't be reached.") from None
         except asyncio.CancelledError:
             if self._closed:
-                raise reach.unreachable("The connection to the daemon was closed.") from None
+                raise _closed() from None
             raise
 
     async def _adopt(self, wire: reach.Wire) -> _Link:
@@ -264,8 +266,9 @@ class Daemon:
             self._put(notice)
             return
         flow = link.flows.get(notice.flow)
-        if flow is None or not flow.takes(notice):
-            return
+        if flow is None:
+            return  # nobody wants it any more
+        flow.noticed(notice)
         if flow.ended or isinstance(notice, FlowFailed):
             link.flows.pop(notice.flow)
             self._flows.pop(flow.number, None)
@@ -337,6 +340,10 @@ class _Link:
         for asked in self.asked.values():
             asked.fail(_WireBrokeError())
         self.asked.clear()
+
+
+def _closed() -> errors.Unreachable:
+    return reach.unreachable("The connection to the daemon was closed.")
 
 
 async def _greet(greeting: Hello, *, start: bool) -> tuple[reach.Wire, Welcome]:

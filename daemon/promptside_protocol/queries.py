@@ -6,7 +6,7 @@ notices.
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
@@ -23,8 +23,10 @@ from promptside_protocol.views import (
     ProjectView,
     RuleView,
     TaskView,
+    TextCheck,
     TrustView,
     View,
+    VocabularyView,
 )
 
 A = TypeVar("A")
@@ -158,7 +160,8 @@ class FollowOutput(Query[Following], frozen=True, kw_only=True, tag="followOutpu
 class Watch(Query[Following], frozen=True, kw_only=True, tag="watch", tag_field="type"):
     """From now on, send `taskChanged` for each task that changed past a cursor, whole, once (CW-16).
 
-    `cursors` by project path; a project that is not named starts at 0. An empty `project` watches all.
+    `cursors` by project path; a project that is not named starts at 0. An empty `project` watches all. With
+    `events`, the facts of the journal come in their place.
     """
 
     project: str = ""
@@ -223,6 +226,23 @@ class CheckPipeline(
     project: str = ""
 
 
+class CheckText(Query[TextCheck], frozen=True, kw_only=True, tag="checkText", tag_field="type"):
+    """Everything that is wrong with a text as an editor holds it, saved or not; nothing is written.
+
+    `path` is where the text is, or will be; prompts that it names are read from the disk.
+    """
+
+    path: str
+    kind: Literal["pipeline", "prompt", "settings"]
+    text: str
+
+
+class Vocabulary(Query[VocabularyView], frozen=True, kw_only=True, tag="vocabulary", tag_field="type"):
+    """What can be written in pipeline, prompt and settings files; `project` adds the models it names."""
+
+    project: str = ""
+
+
 class Path(View, frozen=True, kw_only=True):
     """A path."""
 
@@ -262,8 +282,9 @@ QUERIES: dict[str, type[Query[Any]]] = {
     str(kind.__struct_config__.tag): kind
     for kind in (
         Hello, Projects, FindProject, Tasks, GetTask, GetForm, Decisions, Output, FollowOutput, Watch,
-        Unfollow, Diff, Rules, Pipelines, GetPipeline, CheckPipeline, CopyPipeline, GetTrust,
-        DoctorQuery, Status,
+        Unfollow, Diff, Rules, Pipelines, GetPipeline, CheckPipeline, CheckText, Vocabulary,
+        CopyPipeline, GetTrust,
+        DoctorQuery, GetGarbage, Status,
     )
 }  # fmt: skip
 ANSWERS: dict[type[Query[Any]], Any] = {

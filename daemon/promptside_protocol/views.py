@@ -365,6 +365,96 @@ class FaultView(View, frozen=True, kw_only=True):
     severity: Literal["error", "warning"] = "error"
 
 
+class Fix(View, frozen=True, kw_only=True):
+    """An edit that mends a fault: `text` in place of what stands there; with `create`, in a file to be made."""
+
+    title: str
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+    create: bool = False
+
+
+class TextFault(View, frozen=True, kw_only=True):
+    """What is wrong in a text that an editor holds, from a place to behind one; columns count characters."""
+
+    kind: Literal["toml", "pipeline", "prompt", "settings"]
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    message: str
+    hint: str = ""
+    severity: Literal["error", "warning"] = "error"
+    fix: Fix | None = None
+    source: FaultView | None = None
+    """The fault where it really is, if that is another file, such as a prompt's."""
+
+
+class TextStage(View, frozen=True, kw_only=True):
+    """A stage as a pipeline file has it, faulty or not; `file` and `line` are where it begins."""
+
+    file: str
+    line: int
+    id: str
+    name: str
+    artifact: str
+    uses: bool = False
+    """Whether its prompt is the text that was checked."""
+
+
+class TextCheck(View, frozen=True, kw_only=True):
+    """What a text holds, saved or not: its faults, and the stages of the pipelines that it belongs to."""
+
+    faults: tuple[TextFault, ...]
+    stages: tuple[TextStage, ...] = ()
+
+
+class Word(View, frozen=True, kw_only=True):
+    """A word that may stand in a pipeline, prompt or settings file, and what it means, in one sentence."""
+
+    name: str
+    meaning: str
+    type: str = ""
+    default: str = ""
+    """As a file would have it; empty where there is none."""
+    values: tuple[str, ...] = ()
+    """The values it can have, where they are few."""
+
+
+class Table(View, frozen=True, kw_only=True):
+    """A table of a TOML file; `name` as in its header, empty for the top of the file."""
+
+    name: str
+    meaning: str
+    keys: tuple[Word, ...]
+
+
+class Variable(View, frozen=True, kw_only=True):
+    """A variable of templates; without parts it is a text."""
+
+    name: str
+    meaning: str
+    parts: tuple[Word, ...] = ()
+
+
+class VocabularyView(View, frozen=True, kw_only=True):
+    """Everything that can be written in pipeline, prompt and settings files."""
+
+    pipeline: tuple[Table, ...]
+    settings: tuple[Table, ...]
+    gates: tuple[Word, ...]
+    tools: tuple[Word, ...]
+    models: tuple[Word, ...]
+    variables: tuple[Variable, ...]
+    filters: tuple[Word, ...]
+    tests: tuple[Word, ...]
+    """What can stand behind `is` in a template."""
+
+
 class PipelineList(View, frozen=True, kw_only=True):
     """The pipelines that a project can use, and the files that can't be."""
 

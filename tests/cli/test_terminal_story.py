@@ -124,7 +124,7 @@ class Person:
             stdout=child,
             stderr=child,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509  # no thread runs here
         )
         os.close(child)
 
@@ -354,6 +354,43 @@ def test_questions_and_permissions_by_script(place: Place) -> None:
     assert "Which login do you want?" in place.ok("decision", "list", task)
 
 
+def test_unattended_runs_never_wait_for_an_answer(place: Place) -> None:
+    """ST-14: with `--on-ask deny` what is asked is denied and listed in the result; gates wait all the same."""
+    place.record("research", *tool_use("Bash", "t2", {"command": "npm install"}), text="Went on without.")
+    task = str(place.task())
+    ended = place.call("run", task, "--on-ask", "deny", "--json")
+    last = json.loads(ended.stdout.splitlines()[-1])
+    assert (ended.returncode, last["task"]["waiting_for"]["kind"]) == (3, "gate")
+    assert [(d["stage"], d["tool"]) for d in last["denials"]] == [("research", "Bash")]
+    assert "npm install" in last["denials"][0]["what"]
+    assert last["denials"][0]["reason"]
+    assert "denied: Bash npm install" in place.ok("task", "show", task)
+
+
+def test_only_what_was_shown_is_approved(place: Place) -> None:
+    """CW-23, CLI.md `--shown`: the hash of what a person saw."""
+    task = str(place.task())
+    place.call("run", task, "--stage")
+    shown = place.data("task", "show", task)["waiting_for"]["gate"]["shown"]
+    assert place.call("approve", task, "--shown", "0" * 64).returncode == 4
+    view = place.data("approve", task, "--shown", shown, "--note", "read it")
+    assert view["stages"][0]["approval"]["shown"] == shown
+    assert "“read it”" in place.ok("task", "show", task)
+    assert place.call("approve", task, "--shown", shown).returncode == 4
+    view = place.data("take-back", task)
+    assert view["waiting_for"]["stage"] == "research"
+    view = place.data("redo", task, "-m", "shorter")
+    assert len(view["stages"][0]["attempts"]) == 2
+
+
+def test_a_detached_run_is_watched_by_another(place: Place) -> None:
+    task = str(place.task())
+    assert "promptside" in place.ok("run", task, "--detach")
+    assert place.call("run", task).returncode == 3
+    view = place.data("task", "show", task)
+    assert [len(stage["attempts"]) for stage in view["stages"]][:2] == [1, 0]
+
+
 def test_open_makes_a_draft_of_what_was_written(place: Place, tmp_path: Path) -> None:
     """UX 2: the document is the form, also for the person's own editor."""
     task = str(place.task())
@@ -369,6 +406,10 @@ def test_open_makes_a_draft_of_what_was_written(place: Place, tmp_path: Path) ->
     broken = place.call("open", task, EDITOR=str(script))
     assert broken.returncode == 1
     assert re.search(r"02-high-level-approaches\.md:\d+: ", broken.stdout)
+    kept = re.search(r"What you wrote is kept in (.*)\.$", broken.stdout)
+    assert kept is not None
+    assert "- [] Select A" in Path(kept[1]).read_text()
+    Path(kept[1]).unlink()
     assert "Nothing was changed." in place.ok("open", task, EDITOR="true")
     assert place.ok("next", EDITOR="true") == "Nothing was changed.\n"
 
@@ -501,6 +542,24 @@ def test_ctrl_c_detaches_and_twice_asks_to_stop(place: Place, person: Callable[.
     assert other.leaves() == 130
     ended = place.call("run", task, "--json")
     assert place.data("task", "show", task)["stages"][0]["attempts"][0]["status"] == "stopped", ended.stdout
+
+
+def test_a_killed_daemon_ends_no_run(place: Place, person: Callable[..., Person]) -> None:
+    """CW-16, DA-2: the terminal says it, reaches the next daemon, and asks again what still waits."""
+    place.record("research", *tool_use("AskUserQuestion", "t1", QUESTION), text="Sessions it is.")
+    one = person("run", str(place.task()))
+    one.sees("Q1 [")
+    first = place.data("daemon", "status")["pid"]
+    os.kill(first, signal.SIGKILL)
+    one.sees("The Promptside daemon stopped. Agents at work go on; nothing is lost.")
+    one.sees("The daemon is there again.")
+    one.sees("Q1 [")
+    one.types("A\n")
+    one.sees("Sessions it is.")
+    one.sees("Approve [")
+    one.types("q\n")
+    assert one.leaves() == 3
+    assert place.data("daemon", "status")["pid"] != first
 
 
 def test_the_live_list_is_left_with_q(place: Place, person: Callable[..., Person]) -> None:

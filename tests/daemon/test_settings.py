@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis
 from hypothesis import strategies as st
+
 from promptside_daemon.engine.pipeline import Limits, Stage
 from promptside_daemon.settings import Checks, Settings, load, rules_with_checks, scope_of
 

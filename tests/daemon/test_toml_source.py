@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from promptside_daemon.toml_source import Document, KeyPath, parse, read_text
 from promptside_protocol.views import FaultView
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from promptside_daemon import trust
 from promptside_daemon.trust import Inventory, Trusted, inventory, state, summary, trusted_now
 

@@ -11,8 +11,9 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any
 
-import promptside_protocol
 from msgspec import Struct
+
+import promptside_protocol
 
 # Another version, as an older or newer installation would have it; before anything else has read it.
 promptside_protocol.__version__ = os.environ.get("TINY_VERSION", promptside_protocol.__version__)
@@ -65,6 +66,7 @@ class TinyCore:
                 raise refused("not_now", "Nobody runs.", "promptside run")
             case Say(text="late"):
                 await self.release.wait()
+                return Ack(seq=self._write("say late"))
             case Say(text="die"):
                 self._write("die")
                 os._exit(9)
@@ -76,8 +78,13 @@ class TinyCore:
             case NewTask(key=key, title="die first"):
                 self._write(f"task {key}")  # the next daemon finds the key
                 os._exit(9)
-        line = f"task {command.key}" if isinstance(command, NewTask) else f"say {command.text}"
-        return Ack(seq=self._write(line))
+            case NewTask(key=key):
+                return Ack(seq=self._write(f"task {key}"))
+            case Say(text=text):
+                return Ack(seq=self._write(f"say {text}"))
+            case _:
+                pass
+        raise refused("unknown", f"no such order: {command}")
 
     async def ask(self, query: Query[Any], who: Who) -> object:
         self.whos.append(who)
@@ -104,7 +111,8 @@ class TinyCore:
                     clients=self.clients(),
                     log="",
                 )
-        raise refused("unknown", f"no answer to {query}")
+            case _:
+                raise refused("unknown", f"no answer to {query}")
 
     async def flow(self, query: Watch | FollowOutput, who: Who, flow: int) -> AsyncGenerator[Notice, None]:
         self.open_flows += 1
@@ -150,19 +158,24 @@ class TinyCore:
         self._wake()
 
     async def _changes(self, query: Watch, flow: int) -> AsyncGenerator[Notice, None]:
-        """For each order an event and a changed task, in that order, then the word that this was all."""
+        """For each order an event or a changed task, then the word that this was all."""
         cursor = query.cursors.get("/project", 0)
         while True:
             wake = self.moved
             lines = self.lines()
             for seq in range(cursor + 1, len(lines) + 1):
                 if query.events:
-                    body = {"line": lines[seq - 1]}
                     yield EventHappened(
-                        flow=flow, project="/project", seq=seq, at=0.0, task=seq, kind="said", body=body
+                        flow=flow,
+                        project="/project",
+                        seq=seq,
+                        at=0.0,
+                        task=seq,
+                        kind="said",
+                        body={"line": lines[seq - 1]},
                     )
-            for seq in range(cursor + 1, len(lines) + 1):
-                yield TaskChanged(flow=flow, project="/project", seq=seq, task=task_view(seq, seq))
+                else:
+                    yield TaskChanged(flow=flow, project="/project", seq=seq, task=task_view(seq, seq))
             cursor = len(lines)
             yield CaughtUp(flow=flow, project="/project", seq=cursor)
             await wake.wait()

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
 from promptside_protocol import blocking, connect, errors
 from promptside_protocol.commands import Shutdown
 

@@ -7,8 +7,10 @@ one: give a new field a default, and leave the file as it is.
 import pathlib
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
+
 from promptside_protocol import errors, frames
 from promptside_protocol.commands import (
     Abandon,
@@ -54,6 +56,7 @@ from promptside_protocol.notices import (
 from promptside_protocol.output import OutputEntry
 from promptside_protocol.queries import (
     CheckPipeline,
+    CheckText,
     CopyPipeline,
     Decisions,
     Diff,
@@ -64,6 +67,7 @@ from promptside_protocol.queries import (
     FollowOutput,
     Form,
     GetForm,
+    GetGarbage,
     GetPipeline,
     GetTask,
     GetTrust,
@@ -78,6 +82,7 @@ from promptside_protocol.queries import (
     Status,
     Tasks,
     Unfollow,
+    Vocabulary,
     Watch,
     Welcome,
 )
@@ -92,6 +97,8 @@ from promptside_protocol.views import (
     Denial,
     Doctor,
     FaultView,
+    Fix,
+    Garbage,
     GateView,
     ItemView,
     Metrics,
@@ -105,10 +112,17 @@ from promptside_protocol.views import (
     RuleView,
     StageView,
     Step,
+    Table,
     TaskView,
+    TextCheck,
+    TextFault,
+    TextStage,
     TrustItem,
     TrustView,
+    Variable,
+    VocabularyView,
     WaitingFor,
+    Word,
 )
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
@@ -277,6 +291,7 @@ pipeline = PipelineView(
         ),
     ),
 )
+word = Word(name="output", meaning="Its form.", type="text", default='"text"', values=("text", "options"))
 activity = Activity(
     project=P,
     task=12,
@@ -288,7 +303,7 @@ activity = Activity(
     last=(Step(role="tool", text="Read", path="src/auth.py", line=1, at=1760000001.0, ok=True),),
 )
 
-AT = {"project": P, "task": 12}
+AT: dict[str, Any] = {"project": P, "task": 12}
 COMMAND_EXAMPLES = (
     AddProject(project=P, name="Lantern"),
     RemoveProject(project=P),
@@ -338,7 +353,7 @@ COMMAND_EXAMPLES = (
     Allow(**AT, decision="P1", scope="always"),
     Deny(**AT, decision="P1", text="use make"),
     Shutdown(reason="upgrade"),
-    CollectGarbage(dry_run=False),
+    CollectGarbage(),
 )
 
 QUERY_EXAMPLES = (
@@ -388,6 +403,50 @@ QUERY_EXAMPLES = (
     (Pipelines(project=P), PipelineList(pipelines=(pipeline,), faults=(fault,))),
     (GetPipeline(name="standard", project=P), pipeline),
     (CheckPipeline(name="mine.toml", project=P), (fault,)),
+    (
+        CheckText(
+            path=f"{P}/.promptside/pipelines/mine.toml", kind="pipeline", text="[[stage]]\nnam = 'A'\n"
+        ),
+        TextCheck(
+            faults=(
+                TextFault(
+                    kind="pipeline",
+                    line=2,
+                    column=1,
+                    end_line=2,
+                    end_column=4,
+                    message="`stage` has no key `nam`.",
+                    hint="Did you mean `name`?",
+                    severity="warning",
+                    fix=Fix(
+                        title="Write `name`",
+                        file=f"{P}/.promptside/pipelines/mine.toml",
+                        line=2,
+                        column=1,
+                        end_line=2,
+                        end_column=4,
+                        text="name",
+                        create=True,
+                    ),
+                    source=fault,
+                ),
+            ),
+            stages=(TextStage(file="mine.toml", line=1, id="a", name="A", artifact="01-a.md", uses=True),),
+        ),
+    ),
+    (
+        Vocabulary(project=P),
+        VocabularyView(
+            pipeline=(Table(name="stage", meaning="A step.", keys=(word,)),),
+            settings=(Table(name="git", meaning="Branches.", keys=(word,)),),
+            gates=(word,),
+            tools=(word,),
+            models=(word,),
+            variables=(Variable(name="task", meaning="The task.", parts=(word,)),),
+            filters=(word,),
+            tests=(word,),
+        ),
+    ),
     (CopyPipeline(name="standard", to="project", project=P), Path(path=f"{P}/.promptside/standard.toml")),
     (
         GetTrust(project=P),
@@ -402,6 +461,7 @@ QUERY_EXAMPLES = (
         DoctorQuery(project=P),
         Doctor(ok=False, checks=(Check(name="claude", ok=False, found="", needed="2.1", hint="install it"),)),
     ),
+    (GetGarbage(), Garbage(attempts=("01JX",), bytes=123456)),
     (
         Status(),
         DaemonView(

@@ -224,13 +224,12 @@ def test_an_order_that_an_ending_daemon_did_not_take_is_put_to_the_next(home: Pa
         def ending() -> None:
             sock, _ = listener.accept()
             wire = connect.Wire(sock)
-            for answer in (
-                frames.response(0, Welcome(version=__version__, protocol=PROTOCOL, pid=1, session="person")),
-                frames.failure(0, errors.refused("stopping", "It stops.")),
-            ):
-                wire.receive()
-                wire.send(answer)
+            wire.receive()
+            welcome = Welcome(version=__version__, protocol=PROTOCOL, pid=1, session="person")
+            wire.send(frames.response(0, welcome))
+            wire.receive()
             paths.socket_path().unlink()
+            wire.send(frames.failure(0, errors.refused("stopping", "It stops.")))
             wire.close()
 
         thread = threading.Thread(target=ending)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
+
 from promptside_protocol import errors, frames
 from promptside_protocol.commands import Say
 from promptside_protocol.frames import Failure, Framer, Malformed, Notification, Request, Response

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pytest
 from msgspec import Struct
+
 from promptside_protocol import generate
 from promptside_protocol.commands import COMMANDS
 from promptside_protocol.notices import NOTICES
@@ -73,7 +74,7 @@ def test_a_type_that_no_language_has_is_said() -> None:
 
 def test_two_structs_of_one_name_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     twin = type("Redo", (Struct,), {"__annotations__": {}}, tag="twin", tag_field="type")
-    monkeypatch.setitem(generate.COMMANDS, "twin", twin)
+    monkeypatch.setitem(COMMANDS, "twin", twin)
     with pytest.raises(TypeError, match="called Redo"):
         generate.structs()
 

@@ -3,15 +3,15 @@
 import importlib.util
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
 
 from promptside_protocol import errors, frames
-from promptside_protocol.commands import COMMANDS, Ack
-from promptside_protocol.notices import NOTICES
-from promptside_protocol.queries import ANSWERS, QUERIES
+from promptside_protocol.commands import COMMANDS, Ack, AnyCommand, Command, TaskCommand
+from promptside_protocol.notices import NOTICES, Notice
+from promptside_protocol.queries import ANSWERS, QUERIES, Query
 
 HERE = Path(__file__).parent
 
@@ -55,7 +55,7 @@ def inside_of(frame: frames.Frame, name: str) -> Any:
     method = name.partition(".")[2]
     match frame:
         case frames.Request(params=raw):
-            return msgspec.json.decode(raw, type=(COMMANDS | QUERIES)[frame.method])
+            return msgspec.json.decode(raw, type=COMMANDS.get(frame.method) or QUERIES[frame.method])
         case frames.Notification(params=raw):
             return msgspec.json.decode(raw, type=NOTICES[frame.method])
         case frames.Response(result=raw):
@@ -101,14 +101,22 @@ def test_every_message_has_its_golden_file_and_no_file_is_left_over() -> None:
     assert wanted == {path.stem for path in (HERE / "golden").iterdir()}
 
 
+def test_no_message_was_forgotten_where_the_methods_are_listed() -> None:
+    assert set(Query.__subclasses__()) == set(QUERIES.values())
+    orders = {*Command.__subclasses__(), *TaskCommand.__subclasses__()} - {TaskCommand}
+    assert orders <= set(COMMANDS.values())
+    assert set(get_args(AnyCommand)) == set(COMMANDS.values())
+    assert set(get_args(Notice)) == set(NOTICES.values())
+
+
 def test_a_method_means_one_thing() -> None:
     assert not COMMANDS.keys() & QUERIES.keys()
 
 
-@pytest.mark.parametrize("method", COMMANDS | QUERIES)
+@pytest.mark.parametrize("method", [*COMMANDS, *QUERIES])
 def test_the_examples_leave_no_field_at_its_default_where_they_could_hide_a_mistake(method: str) -> None:
     """A renamed field with a default would read an old message without a complaint."""
-    kind = (COMMANDS | QUERIES)[method]
+    kind = COMMANDS.get(method) or QUERIES[method]
     _, inside = CASES[f"{'command' if method in COMMANDS else 'query'}.{method}"]
     for field in msgspec.structs.fields(kind):
         if field.default is not msgspec.NODEFAULT:

@@ -22,7 +22,7 @@ from promptside_protocol.pages.rules import rules_page
 from promptside_protocol.pages.task import task_page
 from promptside_protocol.pages.tasks import group_of, tasks_page
 from promptside_protocol.pages.waiting import calls, need
-from promptside_protocol.pages.words import clock, duration, label, money, size, tokens
+from promptside_protocol.pages.words import clock, duration, label, money, size, tokens, who
 from promptside_protocol.views import (
     Activity,
     Approval,
@@ -52,7 +52,7 @@ from promptside_protocol.views import (
 GOLDEN = Path(__file__).parents[1] / "fixtures" / "pages"
 NOON = dt.datetime(2026, 3, 1, 14, 5, tzinfo=dt.UTC).timestamp()
 PLAIN = Look(now=NOON, zone=dt.UTC)
-FANCY = Look(now=NOON, zone=dt.UTC, unicode=True)
+FANCY = Look(now=NOON, zone=dt.UTC, unicode=True, me="ada")
 STANDARD = (
     ("research", "Research"),
     ("high-level-approaches", "High-Level Approaches"),
@@ -610,6 +610,10 @@ def test_money_tokens_sizes_and_labels() -> None:
     ]
     assert [size(n) for n in (12, 12_000, 3_400_000, 1_200_000_000)] == ["12 B", "12 kB", "3.4 MB", "1.2 GB"]
     assert [label(k) for k in ("test_plan", "title", "")] == ["Test plan", "Title", ""]
+
+
+def test_the_person_who_reads_is_you() -> None:
+    assert [who(by, FANCY) for by in ("", "ada", "bob\n")] == ["you", "you", "bob"]
 
 
 def test_a_time_has_its_date_only_on_another_day() -> None:

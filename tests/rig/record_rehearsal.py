@@ -56,7 +56,7 @@ KEPT = {
         "session_id",
     ),
 }
-LEFT_OUT = frozenset({"command_lifecycle", "rate_limit_event"})
+LEFT_OUT = frozenset({"command_lifecycle", "rate_limit_event", "ui_invalidate"})
 DROPPED = frozenset({"uuid", "user_message_uuid", "user_message_uuids", "ttft_ms", "request_id"})
 
 
@@ -211,7 +211,7 @@ def neutral(scene: Scene, lines: Iterator[bytes]) -> str:
 
 def trimmed(event: dict[str, Any]) -> dict[str, Any] | None:
     """An event without what nobody reads; None if nothing of it is read."""
-    if event["type"] in LEFT_OUT:
+    if not LEFT_OUT.isdisjoint({event["type"], event.get("subtype")}):
         return None
     kept = KEPT.get(event.get("subtype", ""), ()) or KEPT.get(event["type"], ())
     if event["type"] == "result":

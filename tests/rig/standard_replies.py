@@ -4,7 +4,6 @@
 must fit the sample.
 """
 
-# ruff: noqa: E501  lines of the sample stand here inside of strings
 from pathlib import Path
 
 from rig.messages_api import Reply, Text, Thinking, Use

@@ -30,9 +30,9 @@ words that are not counted among the results. Not part of it: stemming, phrases,
   (`wordcount/counting.py:23`). The cut comes last, so words have to be gone **before** `top()`, or `-n 10`
   shows fewer than ten.
 - `main()` adds up the counts of all files and goes on when one can't be read
-  (`wordcount/__main__.py:19`). It ends with 1 then.
+  (`wordcount/__main__.py:20`). It ends with 1 then.
 - Six tests in `unittest`, in two files; the command line has a helper that catches what is printed
-  (`tests/test_command.py:22`).
+  (`tests/test_command.py:23`).
 
 ## What matters technically
 
@@ -232,7 +232,7 @@ REVIEW: dict[str, Any] = {
             "detail": "A file name may hold escape sequences, and the terminal obeys them. It matters where names "
             "come out of a directory that others write to. `{name!r}` would mend it, here and for texts.",
             "file": "wordcount/__main__.py",
-            "line": 35,
+            "line": 34,
         },
         {
             "severity": "info",

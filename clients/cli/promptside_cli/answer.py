@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from promptside_protocol.commands import Answer
-from promptside_protocol.queries import Decisions
-
 from promptside_cli import place, wire
 from promptside_cli.arguments import Arguments
 from promptside_cli.exits import DONE, UsageError
 from promptside_cli.orders import give
 from promptside_cli.terminal import Terminal
+from promptside_protocol.commands import Answer
+from promptside_protocol.queries import Decisions
 
 
 def answer(arguments: Arguments) -> int:
@@ -41,6 +40,7 @@ def list_decisions(arguments: Arguments) -> int:
         terminal.document(found)
         return DONE
     from msgspec.structs import replace  # noqa: PLC0415  # data needs no page
+
     from promptside_protocol.pages.task import decision_lines  # noqa: PLC0415  # see above
     from promptside_protocol.pages.waiting import question  # noqa: PLC0415  # see above
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from promptside_protocol.commands import Approve
-from promptside_protocol.queries import GetTask
-from promptside_protocol.views import GateView
-
 from promptside_cli import drafts, place, wire
 from promptside_cli.arguments import Arguments
 from promptside_cli.exits import DONE
 from promptside_cli.orders import after
+from promptside_protocol.commands import Approve
+from promptside_protocol.queries import GetTask
+from promptside_protocol.views import GateView
 
 
 def approve(arguments: Arguments) -> int:

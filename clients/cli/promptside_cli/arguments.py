@@ -129,7 +129,7 @@ def read(verb: Verb, words: list[str]) -> Arguments:
                 raise UsageError(f"{name} needs a value: {name} {option.value}.", verb.usage)
             value = words[following]
         if option.choices and value not in option.choices:
-            hint = _near(value, option.choices)
+            hint = near_miss(value, option.choices)
             message = f"{name} takes {_either(option.choices)}, not “{value}”."
             raise UsageError(message, verb.usage, f"Did you mean {name} {hint}?" if hint else "")
         if option.name in options and not option.many:
@@ -164,7 +164,9 @@ def common_first(words: list[str]) -> tuple[list[str], list[str]]:
 
 def near_miss(word: str, known: tuple[str, ...]) -> str:
     """The known word that was probably meant, or nothing."""
-    return _near(word, known)
+    from difflib import get_close_matches  # noqa: PLC0415  # only where something was mistyped
+
+    return next(iter(get_close_matches(word, known, n=1, cutoff=0.6)), "")
 
 
 def _sort(verb: Verb, texts: list[str]) -> tuple[dict[str, str], list[str]]:
@@ -190,19 +192,13 @@ def _sort(verb: Verb, texts: list[str]) -> tuple[dict[str, str], list[str]]:
 def _too_many(verb: Verb, texts: list[str], surplus: list[str]) -> UsageError:
     names = tuple(option.name for option in (*verb.options, *COMMON))
     for word in texts:
-        meant = _near(word.partition("=")[0], names) if word.startswith("-") else ""
+        meant = near_miss(word.partition("=")[0], names) if word.startswith("-") else ""
         if meant:
             return UsageError(f"“{word}” is no option of {verb.name}.", verb.usage, f"Did you mean {meant}?")
     if verb.takes == ("TASK",) and not is_task(texts[0]):
         return UsageError(f"“{texts[0]}” is no task: give its number, or @.", verb.usage)
     hint = "Put a text of several words in quotes." if verb.takes[-1:] not in ((), ("TASK",)) else ""
     return UsageError(f"“{surplus[0]}” is one word too many for {verb.name}.", verb.usage, hint)
-
-
-def _near(word: str, known: tuple[str, ...]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415  # only where something was mistyped
-
-    return next(iter(get_close_matches(word, known, n=1, cutoff=0.6)), "")
 
 
 def _either(words: tuple[str, ...]) -> str:

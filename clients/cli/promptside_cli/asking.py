@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
+from promptside_cli import drafts
 from promptside_protocol.commands import (
     Allow,
     Answer,
@@ -23,8 +24,6 @@ from promptside_protocol.commands import (
 from promptside_protocol.pages.plain import one_line
 from promptside_protocol.pages.waiting import item_place
 from promptside_protocol.views import DecisionView, GateView, TaskView
-
-from promptside_cli import drafts
 
 Ask = Callable[[str], Awaitable[str | None]]
 """Shows a prompt and gives the line that was typed; None when the input was closed."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import sys
 
+from promptside_cli import wire
+from promptside_cli.arguments import Arguments
+from promptside_cli.exits import DONE, UNREACHABLE
+from promptside_cli.terminal import Terminal
 from promptside_protocol import paths
 from promptside_protocol.commands import Shutdown
 from promptside_protocol.errors import Unreachable
 from promptside_protocol.pages.plain import harmless
 from promptside_protocol.pages.words import duration, several
 from promptside_protocol.queries import Status
-
-from promptside_cli import wire
-from promptside_cli.arguments import Arguments
-from promptside_cli.exits import DONE, UNREACHABLE
-from promptside_cli.terminal import Terminal
 
 
 def run(_: Arguments) -> int:

@@ -19,18 +19,21 @@ from typing import Any
 from promptside_cli import exits
 from promptside_cli.arguments import Arguments
 
-TITLE = "Let wordcount leave out common words"
-DESCRIPTION = "Add an option --ignore FILE: words that stand in FILE, one a line, are not counted."
+TITLE = "Leave common words out of the list"
+DESCRIPTION = (
+    "The first ten words of almost any English text are “the”, “and”, “of”, “to”. Let me name words that "
+    "wordcount leaves out."
+)
 ANSWERS: dict[str, list[str]] = {
     "high-level-approaches": ["--select", "A"],
     "security-review": ["--check", "all"],
 }
 """What the demo adds to `approve`, by stage."""
 REDO = {
-    "planning": "Say which tests come first, and keep the plan to one page.",
+    "planning": "Put the tests of each step before its code, and say what happens when the list is not UTF-8.",
 }
 """Stages that are sent back once, with these words, before they are approved."""
-INPUT = "Name the option in the README too."
+INPUT = "I keep one list for each language. Let --stop-words be given more than once, and think of standard input."
 LAST = 60
 """Orders after which a demo that goes in circles ends; a whole run takes about twenty."""
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from promptside_protocol.commands import UndoFiles
-from promptside_protocol.pages.plain import harmless, one_line
-from promptside_protocol.queries import Diff
-from promptside_protocol.views import Change
-
 from promptside_cli import place, wire
 from promptside_cli.arguments import Arguments
 from promptside_cli.exits import DONE, UsageError
 from promptside_cli.orders import give
 from promptside_cli.terminal import Terminal
+from promptside_protocol.commands import UndoFiles
+from promptside_protocol.pages.plain import harmless, one_line
+from promptside_protocol.queries import Diff
+from promptside_protocol.views import Change
 
 
 def diff(arguments: Arguments) -> int:

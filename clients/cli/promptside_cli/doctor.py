@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from promptside_protocol.queries import DoctorQuery
-
 from promptside_cli import place, wire
 from promptside_cli.arguments import Arguments
 from promptside_cli.exits import DONE, FAILED
 from promptside_cli.terminal import Terminal
+from promptside_protocol.queries import DoctorQuery
 
 
 def doctor(arguments: Arguments) -> int:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from promptside_protocol.views import GateView
-
 from promptside_cli.exits import Stopped, UsageError
+from promptside_protocol.views import GateView
 
 Answers = dict[str, Any]
 

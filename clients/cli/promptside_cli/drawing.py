@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from promptside_cli.events import Happened, as_line
+from promptside_cli.stream import Stream
+from promptside_cli.terminal import Terminal
 from promptside_protocol.output import OutputEntry
 from promptside_protocol.pages.page import Line, Span, line
 from promptside_protocol.pages.plain import harmless, one_line, pad
@@ -14,10 +17,6 @@ from promptside_protocol.pages.waiting import need, waiting_lines
 from promptside_protocol.pages.words import duration, mark, money, several, tokens
 from promptside_protocol.views import StageView, TaskView
 
-from promptside_cli.events import Happened, as_line
-from promptside_cli.stream import Stream
-from promptside_cli.terminal import Terminal
-
 _SETTLED = ("approved", "skipped", "failed")
 
 
@@ -26,6 +25,8 @@ class Drawing:
 
     def __init__(self, terminal: Terminal) -> None:
         self.terminal = terminal
+        self.asking = False
+        """A question stands on the screen; what is printed then makes it False, and the question is put again."""
         self._stamped = not terminal.tty
         self._stream = Stream(terminal, indent="      ", stamped=self._stamped)
 
@@ -40,6 +41,7 @@ class Drawing:
 
     def happened(self, happened: Happened, view: TaskView) -> None:
         """One thing that is different now."""
+        self._aside()
         self._stream.close()
         if self.terminal.json:
             self.terminal.document(as_line(happened, view))
@@ -83,6 +85,7 @@ class Drawing:
                 }
             )
             return
+        self._aside()
         self._stream.add(entries)
 
     def close(self) -> None:
@@ -91,6 +94,7 @@ class Drawing:
 
     def says(self, sentence: str) -> None:
         """A sentence for the person, which is no part of the task."""
+        self._aside()
         self._stream.close()
         if self._stamped:
             sentence = f"{time.strftime('%H:%M:%S')}  {sentence}"
@@ -129,6 +133,11 @@ class Drawing:
                     ),
                 )
             )
+
+    def _aside(self) -> None:
+        if self.asking:
+            self.asking = False
+            self.terminal.say()
 
     def _stage(self, view: TaskView, stage: StageView) -> None:
         drawn = stage_line(view, stage, self.terminal.look())

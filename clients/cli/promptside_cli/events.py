@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import Struct
+
 from promptside_protocol.views import StageView, TaskView
 
 

@@ -21,7 +21,7 @@ class UsageError(Exception):
         self.hint = hint
 
 
-class Stopped(Exception):  # noqa: N818  # the end of a verb, not a fault of the program
+class Stopped(Exception):  # the end of a verb, not a fault of the program
     """A verb ends here, for a reason a person understands."""
 
     def __init__(self, code: str, message: str, hint: str = "", exit_code: int = REFUSED) -> None:

@@ -9,16 +9,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from promptside_protocol.errors import Internal
-from promptside_protocol.notices import FlowFailed, OutputCame
-from promptside_protocol.queries import FollowOutput, GetTask
-from promptside_protocol.views import AttemptView, StageView, TaskView
-
 from promptside_cli import wire
 from promptside_cli.arguments import Arguments
 from promptside_cli.exits import DETACHED, DONE
 from promptside_cli.stream import Stream
 from promptside_cli.terminal import Terminal
+from promptside_protocol.errors import Internal
+from promptside_protocol.notices import FlowFailed, OutputCame
+from promptside_protocol.queries import FollowOutput, GetTask
+from promptside_protocol.views import AttemptView, StageView, TaskView
 
 
 def follow_log(

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from promptside_cli.drawing import Drawing
+from promptside_cli.events import Happened, between
 from promptside_protocol.client import Connection
 from promptside_protocol.notices import DaemonSays, FlowFailed, Notice, OutputCame, TaskChanged
 from promptside_protocol.queries import FollowOutput, GetTask, Output, Unfollow, Watch
 from promptside_protocol.views import TaskView
-
-from promptside_cli.drawing import Drawing
-from promptside_cli.events import Happened, between
 
 if TYPE_CHECKING:
     from promptside_protocol.client import Daemon
@@ -98,11 +97,10 @@ class Following:
             page = await self.daemon.call(Output(**where, cursor=self._cursor))  # type: ignore[arg-type]  # see where
             self._cursor = page.cursor
             self.drawing.output(self.view, stage, attempt, page.cursor, page.entries)
-            if page.ended or self._ended(self.view):
-                if not page.entries:
-                    self._at = None
-                    return
-            elif not page.entries:
+            if page.ended or (self._ended(self.view) and not page.entries):
+                self._at = None
+                return
+            if not page.entries:
                 break
         followed = await self.daemon.call(FollowOutput(**where, cursor=self._cursor))  # type: ignore[arg-type]  # see where
         self._flow = followed.flow

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from promptside_protocol.commands import CollectGarbage
-from promptside_protocol.pages.words import several, size
-from promptside_protocol.queries import GetGarbage
-
 from promptside_cli import wire
 from promptside_cli.arguments import Arguments
 from promptside_cli.exits import DONE
 from promptside_cli.terminal import Terminal
+from promptside_protocol.commands import CollectGarbage
+from promptside_protocol.pages.words import several, size
+from promptside_protocol.queries import GetGarbage
 
 
 def collect(arguments: Arguments) -> int:

@@ -8,15 +8,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from promptside_protocol.output import OutputEntry
-from promptside_protocol.queries import Output
-from promptside_protocol.views import AttemptView, StageView, TaskView
-
 from promptside_cli import place, wire
 from promptside_cli.arguments import Arguments
 from promptside_cli.exits import DONE, Stopped, UsageError
 from promptside_cli.stream import Stream
 from promptside_cli.terminal import Terminal
+from promptside_protocol.output import OutputEntry
+from promptside_protocol.queries import Output
+from promptside_protocol.views import AttemptView, StageView, TaskView
 
 
 def log(arguments: Arguments) -> int:

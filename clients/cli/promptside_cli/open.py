@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from promptside_cli import editor, place, wire
+from promptside_cli.arguments import Arguments
+from promptside_cli.exits import DONE, FAILED, WAITS
+from promptside_cli.terminal import Terminal
 from promptside_protocol.commands import EditDraft
 from promptside_protocol.errors import PromptsideError
 from promptside_protocol.pages.plain import harmless, one_line
 from promptside_protocol.queries import Form, GetForm, Tasks
 from promptside_protocol.views import TaskView
-
-from promptside_cli import editor, place, wire
-from promptside_cli.arguments import Arguments
-from promptside_cli.exits import DONE, FAILED, WAITS
-from promptside_cli.terminal import Terminal
 
 
 def open_document(arguments: Arguments) -> int:
@@ -58,7 +57,9 @@ def edit(terminal: Terminal, project: str, task: int) -> int:
             written = copy.edited()
             if written is None:
                 terminal.say("Nothing was changed.")
-                return _end(terminal, form, DONE)
+                if terminal.json:
+                    terminal.document(form)
+                return DONE
             try:
                 wire.ask(
                     EditDraft(
@@ -83,7 +84,12 @@ def edit(terminal: Terminal, project: str, task: int) -> int:
                 continue
             for fault in faults:
                 terminal.say(fault)
-            return _end(terminal, form, FAILED if broken else DONE)
+            if terminal.json:
+                terminal.document(form)
+            elif form.satisfied and not broken:
+                terminal.say(f"The gate has what it needs. Next: promptside approve {task}")
+            keep = broken
+            return FAILED if broken else DONE
     finally:
         if keep:
             terminal.say(f"What you wrote is kept in {copy.path}.")
@@ -104,14 +110,6 @@ def _again(terminal: Terminal, words: list[str]) -> bool:
             terminal.say(harmless(word))
     reply = input("Edit again? [Y/n]: ").strip().lower()
     return reply in ("", "y", "yes")
-
-
-def _end(terminal: Terminal, form: Form, code: int) -> int:
-    if terminal.json:
-        terminal.document(form)
-    elif form.satisfied and code == DONE:
-        terminal.say("The gate has what it needs. Next: promptside approve")
-    return code
 
 
 def _has_document(view: TaskView) -> bool:

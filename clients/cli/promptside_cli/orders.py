@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from promptside_cli import place, wire
+from promptside_cli.arguments import Arguments
+from promptside_cli.terminal import Terminal
 from promptside_protocol.commands import (
     Abandon,
     Archive,
@@ -24,10 +27,6 @@ from promptside_protocol.commands import (
 )
 from promptside_protocol.queries import GetTask
 from promptside_protocol.views import TaskView
-
-from promptside_cli import place, wire
-from promptside_cli.arguments import Arguments
-from promptside_cli.terminal import Terminal
 
 
 def ready(arguments: Arguments) -> int:
@@ -126,8 +125,8 @@ def after(arguments: Arguments, view: TaskView) -> None:
     look = terminal.look()
     terminal.line(heading(view, look))
     current = next((stage for stage in view.stages if stage.id == view.current), None)
-    if current is None:
-        terminal.say(f"  {view.state}")
+    if current is None or view.state in ("archived", "completed", "failed"):
+        terminal.say(f"  {view.reason or view.state}")
         return
     terminal.line(stage_line(view, current, look), "  ")
     for drawn in (*waiting_lines(view, look), *call_lines(view)):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from promptside_protocol.queries import CheckPipeline, CopyPipeline, GetPipeline, Pipelines
-
 from promptside_cli import place, wire
 from promptside_cli.arguments import Arguments
 from promptside_cli.exits import DONE, FAILED
 from promptside_cli.terminal import Terminal
+from promptside_protocol.queries import CheckPipeline, CopyPipeline, GetPipeline, Pipelines
 
 
 def list_pipelines(arguments: Arguments) -> int:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from promptside_protocol.commands import AddProject
-from promptside_protocol.queries import FindProject, GetTask
-from promptside_protocol.views import TaskView
-
 from promptside_cli import wire
 from promptside_cli.arguments import Arguments
 from promptside_cli.exits import Stopped
+from promptside_protocol.commands import AddProject
+from promptside_protocol.queries import FindProject, GetTask
+from promptside_protocol.views import TaskView
 
 
 def directory(arguments: Arguments) -> str:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from promptside_protocol.commands import AddProject, RemoveProject, RenameProject
-from promptside_protocol.queries import Projects
-
 from promptside_cli import place, wire
 from promptside_cli.arguments import Arguments
 from promptside_cli.exits import DONE
 from promptside_cli.terminal import Terminal
+from promptside_protocol.commands import AddProject, RemoveProject, RenameProject
+from promptside_protocol.queries import Projects
 
 
 def add(arguments: Arguments) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from promptside_protocol.commands import RemoveRule
-from promptside_protocol.queries import Rules
-
 from promptside_cli import place, wire
 from promptside_cli.arguments import Arguments
 from promptside_cli.exits import DONE, UsageError
 from promptside_cli.terminal import Terminal
+from promptside_protocol.commands import RemoveRule
+from promptside_protocol.queries import Rules
 
 
 def list_rules(arguments: Arguments) -> int:

@@ -9,11 +9,6 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
-from promptside_protocol.commands import OnAsk, Run, Stop
-from promptside_protocol.errors import PromptsideError
-from promptside_protocol.pages.plain import harmless, one_line
-from promptside_protocol.queries import GetForm, GetTask
-from promptside_protocol.views import StageView, TaskView, WaitingFor
 
 from promptside_cli import asking, place, wire
 from promptside_cli import open as documents
@@ -23,7 +18,13 @@ from promptside_cli.exits import DETACHED, DONE, FAILED, WAITS, UsageError, exit
 from promptside_cli.following import Following
 from promptside_cli.keyboard import Keyboard
 from promptside_cli.orders import after
-from promptside_cli.terminal import Terminal
+from promptside_cli.stream import wrap
+from promptside_cli.terminal import WIDEST, Terminal
+from promptside_protocol.commands import OnAsk, Run, Stop
+from promptside_protocol.errors import PromptsideError
+from promptside_protocol.pages.plain import harmless, one_line
+from promptside_protocol.queries import GetForm, GetTask
+from promptside_protocol.views import StageView, TaskView, WaitingFor
 
 if TYPE_CHECKING:
     from promptside_protocol.client import Connection
@@ -124,7 +125,7 @@ async def _follow(arguments: Arguments, terminal: Terminal, view: TaskView) -> i
         return await _Course(arguments, terminal, following).run()
 
 
-class _Interrupted(Exception):  # noqa: N818  # Ctrl-C is no fault
+class _Interrupted(Exception):  # Ctrl-C is no fault
     """The person pressed Ctrl-C."""
 
 
@@ -212,6 +213,7 @@ class _Course:
         if waiting is None or not asked:
             return False
         following.drawing.close()
+        following.drawing.asking = True
         keyboard.forget()
         talk = asyncio.ensure_future(self._talk(keyboard, view, waiting))
         try:
@@ -224,9 +226,11 @@ class _Course:
                 done, self._next = self._next, None
                 await following.take(done.result())
                 if not _still(following.view, asked):
-                    self._terminal.say()
                     following.drawing.says("This was decided elsewhere.")
                     return True
+                if not following.drawing.asking:
+                    return True  # something was printed behind the question: it is put again
+            following.drawing.asking = False
             return await self._give(talk.result(), asked)
         finally:
             talk.cancel()
@@ -251,7 +255,8 @@ class _Course:
             # What is approved must have been seen: the document itself, and the hash of exactly this.
             form = await self._following.daemon.call(GetForm(project=view.project, task=view.id))
             self._terminal.say()
-            self._terminal.say(harmless(form.text).rstrip())
+            for line in harmless(form.text).rstrip().split("\n"):
+                self._terminal.say("\n".join(wrap(line, min(self._terminal.columns, WIDEST))))
             self._terminal.say()
             gate = replace(gate, shown=form.shown)
         return await asking.at_gate(keyboard.line, self._terminal.say, view, gate, waiting.stage)
@@ -283,7 +288,10 @@ class _Course:
 
     async def _detach(self) -> int:
         following, task = self._following, self._following.view.id
-        running = next((s for s in following.view.stages if s.status in ("running", "checking")), None)
+        # A stage that waits for an answer goes on too: its agent is there.
+        running = next(
+            (s for s in following.view.stages if s.attempts and s.attempts[-1].status == "running"), None
+        )
         following.drawing.close()
         self._terminal.say()
         goes_on = "The stage goes on." if running is not None else "Nothing was changed."

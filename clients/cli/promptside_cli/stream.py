@@ -11,10 +11,9 @@ import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from promptside_cli.terminal import WIDEST, Terminal
 from promptside_protocol.output import OutputEntry
 from promptside_protocol.pages.plain import cells, harmless
-
-from promptside_cli.terminal import WIDEST, Terminal
 
 ROLES = {"text": "", "tool": "tool", "result": "muted", "stderr": "stderr", "note": "note", "status": "muted"}
 """Output role to page role."""

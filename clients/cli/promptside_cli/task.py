@@ -6,13 +6,12 @@ import os
 import sys
 from pathlib import Path
 
-from promptside_protocol.commands import NewTask
-from promptside_protocol.queries import Decisions, GetTask, Projects, Tasks
-
 from promptside_cli import place, wire
 from promptside_cli.arguments import Arguments
 from promptside_cli.exits import DONE, UsageError
 from promptside_cli.terminal import Terminal, unfolded
+from promptside_protocol.commands import NewTask
+from promptside_protocol.queries import Decisions, GetTask, Projects, Tasks
 
 PRIORITIES = {"high": 90, "medium": 50, "low": 10}
 
@@ -82,6 +81,7 @@ def show(arguments: Arguments) -> int:
         terminal.document(view)
         return DONE
     from msgspec.structs import replace  # noqa: PLC0415  # data needs no page
+
     from promptside_protocol.pages.task import task_page  # noqa: PLC0415  # see above
 
     # The view carries the last decisions; a person who asks for the task wants the whole record.

@@ -94,7 +94,8 @@ class Terminal:
         """How pages are to be drawn here and now."""
         from promptside_protocol.pages.page import Look  # noqa: PLC0415  # a usage error needs no pages
 
-        return Look(now=time.time(), width=min(self.columns, WIDEST), unicode=self.unicode)
+        width = min(self.columns, WIDEST)
+        return Look(now=time.time(), width=width, unicode=self.unicode, me=_user())
 
     def paint(self, text: str, role: Role | str) -> str:
         """Text in the colour of its role."""
@@ -136,6 +137,16 @@ class Terminal:
 
         text += [harmless(difference).rstrip()] if difference else []
         print("\n".join(harmless(part) for part in text), file=self.err, flush=True)
+
+
+def _user() -> str:
+    """The name that the daemon knows this person by: the socket tells it our number."""
+    import pwd  # noqa: PLC0415  # a usage error needs no name
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
 
 
 def visible(page: Page) -> list[Line]:

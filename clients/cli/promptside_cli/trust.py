@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 
-from promptside_protocol.commands import RevokeTrust, Trust
-from promptside_protocol.pages.plain import one_line
-from promptside_protocol.queries import FindProject, GetTrust
-from promptside_protocol.views import TrustView
-
 from promptside_cli import place, wire
 from promptside_cli.arguments import Arguments
 from promptside_cli.exits import DONE, REFUSED, UsageError
 from promptside_cli.terminal import Terminal
+from promptside_protocol.commands import RevokeTrust, Trust
+from promptside_protocol.pages.plain import one_line
+from promptside_protocol.queries import FindProject, GetTrust
+from promptside_protocol.views import TrustView
 
 
 def trust(arguments: Arguments) -> int:

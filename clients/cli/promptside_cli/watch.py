@@ -11,6 +11,14 @@ import time
 from collections import deque
 from typing import Self
 
+from promptside_cli import place, wire
+from promptside_cli.arguments import Arguments
+from promptside_cli.drawing import Drawing
+from promptside_cli.events import Happened, as_line, between
+from promptside_cli.exits import DETACHED, DONE, FAILED
+from promptside_cli.following import Following
+from promptside_cli.stream import Stream, wrap
+from promptside_cli.terminal import WIDEST, Terminal, visible
 from promptside_protocol.client import Daemon
 from promptside_protocol.notices import EventHappened, TaskChanged
 from promptside_protocol.output import OutputEntry
@@ -22,15 +30,6 @@ from promptside_protocol.pages.tasks import tasks_page
 from promptside_protocol.pages.waiting import need, waiting_lines
 from promptside_protocol.queries import Watch
 from promptside_protocol.views import TaskView
-
-from promptside_cli import place, wire
-from promptside_cli.arguments import Arguments
-from promptside_cli.drawing import Drawing
-from promptside_cli.events import Happened, as_line, between
-from promptside_cli.exits import DETACHED, DONE, FAILED
-from promptside_cli.following import Following
-from promptside_cli.stream import Stream, wrap
-from promptside_cli.terminal import WIDEST, Terminal, visible
 
 OVER = ("completed", "failed", "archived")
 

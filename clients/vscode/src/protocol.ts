@@ -363,6 +363,88 @@ export interface PipelineList {
   faults: FaultView[];
 }
 
+/** An edit that mends a fault: `text` in place of what stands there; with `create`, in a file to be made. */
+export interface Fix {
+  title: string;
+  file: string;
+  line: number;
+  column: number;
+  end_line: number;
+  end_column: number;
+  text: string;
+  create: boolean;
+}
+
+/** What is wrong in a text that an editor holds, from a place to behind one; columns count characters. */
+export interface TextFault {
+  kind: "toml" | "pipeline" | "prompt" | "settings";
+  line: number;
+  column: number;
+  end_line: number;
+  end_column: number;
+  message: string;
+  hint: string;
+  severity: "error" | "warning";
+  fix: Fix | null;
+  /** The fault where it really is, if that is another file, such as a prompt's. */
+  source: FaultView | null;
+}
+
+/** A stage as a pipeline file has it, faulty or not; `file` and `line` are where it begins. */
+export interface TextStage {
+  file: string;
+  line: number;
+  id: string;
+  name: string;
+  artifact: string;
+  /** Whether its prompt is the text that was checked. */
+  uses: boolean;
+}
+
+/** What a text holds, saved or not: its faults, and the stages of the pipelines that it belongs to. */
+export interface TextCheck {
+  faults: TextFault[];
+  stages: TextStage[];
+}
+
+/** A word that may stand in a pipeline, prompt or settings file, and what it means, in one sentence. */
+export interface Word {
+  name: string;
+  meaning: string;
+  type: string;
+  /** As a file would have it; empty where there is none. */
+  default: string;
+  /** The values it can have, where they are few. */
+  values: string[];
+}
+
+/** A table of a TOML file; `name` as in its header, empty for the top of the file. */
+export interface Table {
+  name: string;
+  meaning: string;
+  keys: Word[];
+}
+
+/** A variable of templates; without parts it is a text. */
+export interface Variable {
+  name: string;
+  meaning: string;
+  parts: Word[];
+}
+
+/** Everything that can be written in pipeline, prompt and settings files. */
+export interface VocabularyView {
+  pipeline: Table[];
+  settings: Table[];
+  gates: Word[];
+  tools: Word[];
+  models: Word[];
+  variables: Variable[];
+  filters: Word[];
+  /** What can stand behind `is` in a template. */
+  tests: Word[];
+}
+
 /** A path. */
 export interface Path {
   path: string;
@@ -396,6 +478,12 @@ export interface Check {
 export interface Doctor {
   ok: boolean;
   checks: Check[];
+}
+
+/** What retention removes. */
+export interface Garbage {
+  attempts: string[];
+  bytes: number;
 }
 
 /** The daemon itself. */
@@ -698,10 +786,13 @@ export interface Shutdown {
   reason?: string;
 }
 
-/** Remove What Retention Allows (DA-9) */
+/**
+ * Remove What Retention Allows
+ *
+ * Transcripts and attempts of finished tasks, by age and total size; the query `garbage` shows them (DA-9).
+ */
 export interface CollectGarbage {
   type?: "collectGarbage";
-  dry_run?: boolean;
 }
 
 /** The first request of a session: who speaks, which protocol, and with which environment (DA-10). */
@@ -782,7 +873,8 @@ export interface FollowOutput {
 /**
  * From now on, send `taskChanged` for each task that changed past a cursor, whole, once (CW-16).
  *
- * `cursors` by project path; a project that is not named starts at 0. An empty `project` watches all.
+ * `cursors` by project path; a project that is not named starts at 0. An empty `project` watches all. With
+ * `events`, the facts of the journal come in their place.
  */
 export interface Watch {
   type?: "watch";
@@ -833,6 +925,24 @@ export interface CheckPipeline {
   project?: string;
 }
 
+/**
+ * Everything that is wrong with a text as an editor holds it, saved or not; nothing is written.
+ *
+ * `path` is where the text is, or will be; prompts that it names are read from the disk.
+ */
+export interface CheckText {
+  type?: "checkText";
+  path: string;
+  kind: "pipeline" | "prompt" | "settings";
+  text: string;
+}
+
+/** What can be written in pipeline, prompt and settings files; `project` adds the models it names. */
+export interface Vocabulary {
+  type?: "vocabulary";
+  project?: string;
+}
+
 /** Write a pipeline and its prompts where the person can edit them; answers with the path. */
 export interface CopyPipeline {
   type?: "copyPipeline";
@@ -852,6 +962,11 @@ export interface GetTrust {
 export interface DoctorQuery {
   type?: "doctor";
   project?: string;
+}
+
+/** What retention allows to remove (DA-9). */
+export interface GetGarbage {
+  type?: "garbage";
 }
 
 /** The daemon itself. */
@@ -991,9 +1106,12 @@ export type Query =
   | Pipelines
   | GetPipeline
   | CheckPipeline
+  | CheckText
+  | Vocabulary
   | CopyPipeline
   | GetTrust
   | DoctorQuery
+  | GetGarbage
   | Status;
 
 export type Notice =
@@ -1052,9 +1170,12 @@ export interface Answers {
   pipelines: PipelineList;
   pipeline: PipelineView;
   checkPipeline: FaultView[];
+  checkText: TextCheck;
+  vocabulary: VocabularyView;
   copyPipeline: Path;
   trustState: TrustView;
   doctor: Doctor;
+  garbage: Garbage;
   status: DaemonView;
 }
 
@@ -1088,5 +1209,5 @@ export const TITLES: Record<string, string> = {
   allow: "Allow…",
   deny: "Deny…",
   shutdown: "Stop the Daemon",
-  collectGarbage: "Remove What Retention Allows (DA-9)",
+  collectGarbage: "Remove What Retention Allows",
 };

@@ -87,10 +87,13 @@ class RedoOrdered(Ordered, frozen=True, kw_only=True, tag="redo_ordered"):
 
     feedback: str
     fresh: bool
+    limits: Limits
 
 
 class RetryOrdered(Ordered, frozen=True, kw_only=True, tag="retry_ordered"):
     """A failed stage is to be tried again now."""
+
+    limits: Limits
 
 
 class StageSkipped(Ordered, frozen=True, kw_only=True, tag="stage_skipped"):
@@ -112,6 +115,8 @@ class TaskPaused(Ordered, frozen=True, kw_only=True, tag="task_paused"):
 
 class TaskResumed(Ordered, frozen=True, kw_only=True, tag="task_resumed"):
     """Go on where it was paused."""
+
+    limits: Limits
 
 
 class StopOrdered(Ordered, frozen=True, kw_only=True, tag="stop_ordered"):
@@ -186,7 +191,11 @@ class SlotGranted(Event, frozen=True, kw_only=True, tag="slot_granted"):
 
 
 class Observed(Event, frozen=True, kw_only=True):
-    """A fact about one attempt; `offset` is the byte of its transcript behind the line that told it, 0 if none."""
+    """A fact about one attempt; `offset` is the byte of its transcript behind the line that told it, 0 if none.
+
+    A transcript is read from its start again after a restart. What a line tells twice is told once: `step`
+    returns the very same task for it, and it is no fact for the journal.
+    """
 
     attempt: str
     offset: int = 0
@@ -214,6 +223,8 @@ class Question(Struct, frozen=True, kw_only=True):
     header: str = ""
     options: tuple[OptionView, ...] = ()
     other: bool = True
+    required: bool = True
+    priority: int = 1
 
 
 class QuestionsAsked(Observed, frozen=True, kw_only=True, tag="questions_asked"):
@@ -278,6 +289,7 @@ class AttemptEnded(Observed, frozen=True, kw_only=True, tag="attempt_ended"):
     usage: Usage | None = None
     """What was used where no result told it."""
     after: str = ""
+    """The tree when it had ended."""
     changes: tuple[Change, ...] = ()
     proof: ProofView | None = None
     note: str = ""

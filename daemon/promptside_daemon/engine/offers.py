@@ -9,14 +9,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from promptside_daemon.engine.decide import Given, decide
-from promptside_daemon.engine.gate import Sheet
+from promptside_daemon.engine.gate import Sheet, is_void, waiting
+from promptside_daemon.engine.reply import scopes
 from promptside_daemon.engine.task import (
     AtGate,
     AwaitsInput,
     Completed,
+    Decision,
     Draft,
     Failed,
     FormState,
+    Held,
     Parked,
     Paused,
     Person,
@@ -27,7 +30,6 @@ from promptside_daemon.engine.task import (
     Stuck,
     Taken,
     Task,
-    live_attempt,
 )
 from promptside_protocol import forms
 from promptside_protocol.commands import (
@@ -43,6 +45,7 @@ from promptside_protocol.commands import (
     Retry,
     Run,
     Say,
+    Scope,
     SendAnswers,
     Skip,
     StageCommand,
@@ -56,9 +59,16 @@ from promptside_protocol.views import Offer
 
 SOMEBODY = Person(user="", client="")
 
+ALLOW: dict[Scope, str] = {
+    "once": "Allow once",
+    "attempt": "Allow for this attempt",
+    "task": "Allow for this task",
+    "always": "Always in this project",
+}
+
 
 def offers(task: Task) -> tuple[Offer, ...]:
-    """All offers of a task, the primary one first."""
+    """All offers of a task, the primary ones first."""
     found = [_offer(task, *candidate) for candidate in _candidates(task)]
     return tuple(sorted(found, key=lambda o: not o.primary))
 
@@ -70,57 +80,81 @@ Candidate = tuple[StageCommand, str, str, dict[str, Any]]
 def _candidates(task: Task) -> Iterator[Candidate]:
     at: dict[str, Any] = {"project": task.project, "task": task.id}
     t = task.id
-    run, stage = task.run, task.stage
     if isinstance(task.life, Draft):
         yield MarkReady(**at), "Mark ready", f"task ready {t}", {"primary": True}
     if isinstance(task.life, Paused):
         yield Resume(**at), "Resume", f"resume {t}", {"primary": True}
     if isinstance(task.life, Completed | Failed):
-        yield Archive(**at), "Archive", f"task archive {t}", {}
-    if run is not None and stage is not None and isinstance(task.life, Ready | Taken):
-        yield from _stage_candidates(task, at)
+        yield Archive(**at), "Archive", f"task archive {t}", {"primary": True}
+    if isinstance(task.life, Taken):
+        for asked in task.open_decisions:
+            yield from _permission(task, asked, at)
+        if task.open_questions:
+            primary = {"primary": task.open_decisions[0].kind != "permission"}
+            yield SendAnswers(**at), "Send answers", f"open {t}", primary
+    if isinstance(task.life, Ready | Taken):
+        yield from _stage(task, at)
+    if isinstance(task.life, Paused) and task.run is not None and isinstance(task.run.status, Held | Parked):
+        yield Stop(**at), "Stop", f"stop {t}", {"danger": True}
+    if isinstance(task.life, Ready | Taken | Completed) and task.current > 0:
+        yield TakeBack(**at), "Take back the approval", f"take-back {t}", {}
+        earlier = task.stages[task.current - 1].id
+        yield GoBack(**at, stage=earlier), "Go back to…", f"back {t} {earlier}", {"danger": True}
+    if isinstance(task.life, Taken | Completed):
+        yield from _undo(task, at)
     if isinstance(task.life, Ready | Taken | Paused | Draft):
         yield Abandon(**at), "Abandon…", f"task abandon {t}", {"danger": True}
 
 
-def _stage_candidates(task: Task, at: dict[str, Any]) -> Iterator[Candidate]:
+def _permission(task: Task, asked: Decision, at: dict[str, Any]) -> Iterator[Candidate]:
+    if asked.kind != "permission":
+        return
+    words = f"answer {task.id} {asked.id} --option"
+    for scope in scopes(asked):
+        flags = {"place": asked.id, "primary": scope == "once"}
+        yield Allow(**at, decision=asked.id, scope=scope), ALLOW[scope], f"{words} {scope}", flags
+    yield Deny(**at, decision=asked.id), "Deny…", f"{words} deny", {"place": asked.id, "needs_text": True}
+
+
+def _stage(task: Task, at: dict[str, Any]) -> Iterator[Candidate]:
     t, run, stage = task.id, task.run, task.stage
     if run is None or stage is None:
         return
     status = run.status
-    for asked in task.open_decisions:
-        if asked.kind == "permission":
-            place = {"place": asked.id}
-            words = f"answer {t} {asked.id} --option"
-            yield Allow(**at, decision=asked.id), "Allow once", f"{words} once", {**place, "primary": True}
-            if asked.rule:
-                always = Allow(**at, decision=asked.id, scope="always")
-                yield always, "Always in this project", f"{words} always", place
-            yield Deny(**at, decision=asked.id), "Deny…", f"{words} deny", {**place, "needs_text": True}
-    if any(d.kind != "permission" for d in task.open_decisions):
-        yield SendAnswers(**at), "Send answers", f"open {t}", {"primary": not task.open_decisions[0].tool}
     if isinstance(status, AtGate):
         yield Approve(**at, stage=run.id), "Approve", f"approve {t}{_how(run.form)}", {"primary": True}
+    for index, earlier in enumerate(task.stages):
+        if is_void(earlier):
+            name = task.pipeline.stages[index].name
+            flags = {"place": earlier.id}
+            yield Approve(**at, stage=earlier.id), f"Approve {name} again", f"approve {t}", flags
     if isinstance(status, AwaitsInput) or isinstance(task.life, Ready):
         yield Run(**at), f"Run {stage.name}", f"run {t}", {"primary": True}
     if isinstance(status, Stuck | RetryDue):
         yield Retry(**at), "Retry", f"retry {t}", {"primary": isinstance(status, Stuck)}
-    if isinstance(status, AtGate | Stuck | Parked):
+    if isinstance(status, AtGate | Stuck | Parked | RetryDue):
         yield Redo(**at), "Redo…", f"redo {t} -m “…”", {"needs_text": True}
     if isinstance(status, Running | Queued | RetryDue | Parked):
         yield Stop(**at), "Stop", f"stop {t}", {"danger": True}
+    if isinstance(task.life, Taken):
         yield Pause(**at), "Pause", f"pause {t}", {}
     if isinstance(status, Running):
         yield Say(**at, text="…"), "Interrupt with feedback…", f"say {t} “…”", {"needs_text": True}
-    if not isinstance(status, Running | Queued):
-        yield Skip(**at), f"Skip {stage.name}…", f"skip {t}", {"danger": True, "needs_text": True}
-    if task.current > 0:
-        yield TakeBack(**at), "Take back the approval", f"take-back {t}", {}
-        earlier = task.stages[task.current - 1].id
-        yield GoBack(**at, stage=earlier), "Go back to…", f"back {t} {earlier}", {"danger": True}
-    last = run.last
-    if last is not None and last.changes and live_attempt(task) is None:
-        yield UndoFiles(**at), "Undo what the attempt changed…", f"undo {t} --files", {"danger": True}
+    yield Skip(**at), f"Skip {stage.name}…", f"skip {t}", {"danger": True, "needs_text": True}
+
+
+def _undo(task: Task, at: dict[str, Any]) -> Iterator[Candidate]:
+    """For the newest attempt that changed anything, wherever the task is by now."""
+    changed = [(a.queued, run.id, a) for run in task.stages for a in run.attempts if a.changes]
+    if not changed:
+        return
+    _, stage, last = max(changed, key=lambda one: (one[0], one[2].n))
+    yield (
+        UndoFiles(**at, stage=stage, attempt=last.n),
+        "Undo what the attempt changed…",
+        f"undo {task.id} --attempt {last.n} --files",
+        {"place": stage, "danger": True},
+    )
 
 
 def _offer(task: Task, command: StageCommand, title: str, words: str, flags: dict[str, Any]) -> Offer:
@@ -136,18 +170,20 @@ def _offer(task: Task, command: StageCommand, title: str, words: str, flags: dic
 
 def _blocked(task: Task, command: StageCommand) -> str | None:
     try:
-        decide(task, command, _given(task, command))
+        decide(task, command, example(task, command))
     except Refused as refusal:
         return refusal.refusal.message
     return None
 
 
-def _given(task: Task, command: StageCommand) -> Given:
+def example(task: Task, command: StageCommand) -> Given:
+    """What an order would be given if the person sent the draft as it is."""
     form: FormState | None = None
     if isinstance(command, SendAnswers):
         form = task.questions
-    elif task.run is not None:
-        form = task.run.form
+    elif isinstance(command, Approve):
+        run = waiting(task, command.stage)
+        form = run.form if run is not None else None
     sheet = None
     if form is not None:
         sheet = Sheet(document=form.document, answers=form.answers, shown=form.shown, before=form.shown)
@@ -156,7 +192,7 @@ def _given(task: Task, command: StageCommand) -> Given:
 
 def _arguments(command: StageCommand) -> dict[str, Any]:
     """What tells this order from its command's plainest form, apart from where it goes."""
-    keys = ("decision", "scope", "stage")
+    keys = ("decision", "scope", "stage", "attempt")
     return {k: v for k in keys if (v := getattr(command, k, "")) and not (k == "scope" and v == "once")}
 
 

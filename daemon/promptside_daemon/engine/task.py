@@ -92,13 +92,17 @@ class Failure(Struct, frozen=True, kw_only=True):
     """When a limit ends: the attempt starts again by itself then, and it doesn't count as a retry."""
 
 
+EndReason = Literal[
+    "stopped", "paused", "parked", "taken_back", "gone_back", "abandoned", "broken", "condemned"
+]
+
+
 class Ending(Struct, frozen=True, kw_only=True):
     """Why we are ending a live attempt; what becomes of the stage when the process is gone."""
 
-    why: Literal[
-        "stopped", "paused", "parked", "taken_back", "gone_back", "abandoned", "skipped", "condemned"
-    ]
+    why: EndReason
     failure: Failure | None = None
+    """What it was condemned for; kept when a person ends it as well."""
 
 
 class Live(Struct, frozen=True, kw_only=True):
@@ -109,12 +113,16 @@ class Live(Struct, frozen=True, kw_only=True):
     outbox: tuple[Outgoing, ...] = ()
     read_to: int = 0
     """Byte of the transcript behind the last line that became an event."""
+    heard: tuple[str, ...] = ()
+    """What that line has told: one line may become several events."""
     reasked: bool = False
     said: int = 0
     """Messages of the person whose turn has not begun."""
     ending: Ending | None = None
     finished: bool = False
     """The agent gave its result; the process is about to end."""
+    closed: float | None = None
+    """Since when nothing more is asked of it; a process that stays is stopped."""
 
 
 class Usage(Struct, frozen=True, kw_only=True):
@@ -138,7 +146,7 @@ class Order(Struct, frozen=True, kw_only=True):
     failure: str = ""
     """Why the attempt before failed."""
     answers: str = ""
-    """Questions and answers that came after their process had ended."""
+    """Questions and answers that this conversation has not heard."""
     note: str = ""
     """What the person should know of this start."""
 
@@ -150,6 +158,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     id: str
     order: Order
     queued: float
+    """When it got its slot."""
     started: float | None = None
     ended: float | None = None
     status: Literal["running", "done", "failed", "stopped", "paused", "parked"] = "running"
@@ -158,11 +167,14 @@ class Attempt(Struct, frozen=True, kw_only=True):
     model: str = ""
     checkpoint: str = ""
     """The tree before it started."""
-    after: str = ""
-    """The tree when it had ended: what undo compares with."""
     usage: Usage | None = None
     failure: Failure | None = None
     changes: tuple[Change, ...] = ()
+    """The first of the paths that it changed; the sums are over all of them."""
+    unlisted: int = 0
+    """Changed paths that are not among them."""
+    loc_added: int = 0
+    loc_removed: int = 0
     proof: ProofView | None = None
     denials: tuple[Denial, ...] = ()
     note: str = ""
@@ -210,6 +222,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     rule: str = ""
     """The rule that “always” would make, in the CLI's syntax."""
     status: Literal["open", "parked", "answered", "denied", "withdrawn"] = "open"
+    parked: bool = False
+    """Its process ended before the answer came: the next attempt is told."""
     answer: str = ""
     value: Any = None
     answered: float | None = None
@@ -257,6 +271,8 @@ class RetryDue(Struct, frozen=True, kw_only=True, tag="retry_due"):
     since: float
     at: float
     order: Order
+    n: int = 0
+    """Number of the retry; 0 waits for the end of a limit and counts as none."""
 
 
 class Parked(Struct, frozen=True, kw_only=True, tag="parked"):
@@ -276,6 +292,8 @@ class AtGate(Struct, frozen=True, kw_only=True, tag="at_gate"):
     """Its output waits for a person."""
 
     since: float
+    why: str = ""
+    """Why it waits again, where it was approved before (M12)."""
 
 
 class Passed(Struct, frozen=True, kw_only=True, tag="passed"):
@@ -303,6 +321,8 @@ class Stuck(Struct, frozen=True, kw_only=True, tag="stuck"):
 
     since: float
     failure: Failure
+    order: Order = field(default_factory=Order)
+    """How it is tried again, if a person says so."""
 
 
 Status = Ahead | AwaitsInput | Queued | Running | RetryDue | Parked | Held | AtGate | Passed | Skipped | Stuck
@@ -316,7 +336,7 @@ class StageRun(Struct, frozen=True, kw_only=True):
     attempts: tuple[Attempt, ...] = ()
     form: FormState | None = None
     formed: int = 0
-    """Number of forms so far: the version of a draft never repeats."""
+    """Version of the next form's draft: an edit that was based on an older form is never taken for a newer one."""
     retries: int = 0
     """Retries used since the stage was entered (GA-7)."""
     input: str = ""
@@ -382,6 +402,14 @@ class Archived(Struct, frozen=True, kw_only=True, tag="archived"):
 Life = Draft | Ready | Taken | Paused | Completed | Failed | Archived
 
 
+class Undoing(Struct, frozen=True, kw_only=True):
+    """Files that are being put back."""
+
+    stage: str
+    attempt: int
+    paths: tuple[str, ...]
+
+
 class Task(Struct, frozen=True, kw_only=True):
     """One piece of work going through a pipeline."""
 
@@ -412,6 +440,7 @@ class Task(Struct, frozen=True, kw_only=True):
     round: int = 0
     """Question rounds so far."""
     grants: tuple[Grant, ...] = ()
+    undoing: Undoing | None = None
     wake_at: float | None = None
 
     @property
@@ -434,6 +463,11 @@ class Task(Struct, frozen=True, kw_only=True):
         """What waits for a person's answer, parked or not."""
         return tuple(d for d in self.decisions if d.status in ("open", "parked"))
 
+    @property
+    def open_questions(self) -> tuple[Decision, ...]:
+        """What waits for an answer in the questions' document."""
+        return tuple(d for d in self.open_decisions if d.kind != "permission")
+
 
 def with_run(task: Task, index: int, run: StageRun) -> Task:
     """The task with one stage replaced."""
@@ -452,6 +486,25 @@ def find_attempt(task: Task, attempt: str) -> tuple[int, StageRun, Attempt] | No
             if candidate.id == attempt:
                 return index, run, candidate
     return None
+
+
+def with_attempt_of(task: Task, attempt: Attempt) -> Task:
+    """The task with this attempt in place of the one of its id."""
+    found = find_attempt(task, attempt.id)
+    return task if found is None else with_run(task, found[0], with_attempt(found[1], attempt))
+
+
+def with_live(task: Task, attempt: Attempt, **changes: Any) -> Task:
+    """The task with something changed of what is true while this attempt lives."""
+    if attempt.live is None:
+        return task
+    return with_attempt_of(task, replace(attempt, live=replace(attempt.live, **changes)))
+
+
+def find_stage(task: Task, stage: str) -> tuple[int, StageRun] | None:
+    """Where a stage stands, by its id."""
+    index = task.pipeline.index(stage)
+    return (index, task.stages[index]) if index >= 0 else None
 
 
 def live_attempt(task: Task) -> Attempt | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from promptside_daemon.engine import gate
 from promptside_daemon.engine.offers import offers
@@ -14,7 +15,9 @@ from promptside_daemon.engine.pipeline import (
     RequireFields,
     RequireSelection,
     Stage,
+    limits_for,
 )
+from promptside_daemon.engine.reply import scopes
 from promptside_daemon.engine.task import (
     Ahead,
     Archived,
@@ -58,6 +61,7 @@ from promptside_protocol.views import (
 
 DESCRIPTION_LIMIT = 2000
 SETTLED_LIMIT = 20
+SETTLED_TEXT_LIMIT = 500
 
 
 class Places(Struct, frozen=True):
@@ -112,14 +116,14 @@ def waiting_for(task: Task) -> WaitingFor | None:
             decisions=tuple(decision_view(d) for d in open_now),
         )
     match run.status:
-        case AtGate(since=since) if run.form is not None:
+        case AtGate(since=since, why=why) if run.form is not None:
             return WaitingFor(
                 kind="gate",
                 stage=run.id,
                 since=since,
                 document=run.form.document,
                 gate=gate_view(stage, run.form),
-                reason=run.form.raw,
+                reason=why or _raw(stage, run.form),
             )
         case AwaitsInput(since=since):
             return WaitingFor(kind="input", stage=run.id, since=since)
@@ -172,7 +176,8 @@ def decision_view(d: Decision) -> DecisionView:
     """A decision; a permission's options are the scopes it can be given for."""
     options = d.options
     if d.kind == "permission":
-        options = tuple(OptionView(id=i, title=t) for i, t in PERMISSION_OPTIONS if i != "always" or d.rule)
+        given = (*scopes(d), "deny")
+        options = tuple(OptionView(id=i, title=t) for i, t in PERMISSION_OPTIONS if i in given)
     return DecisionView(
         id=d.id,
         kind=d.kind,
@@ -245,7 +250,7 @@ def _stage(task: Task, index: int, run: StageRun, places: Places) -> StageView:
         format=stage.output,
         tools=stage.tools,
         rule=rule(stage),
-        attempts=tuple(_attempt(run, a, places) for a in run.attempts),
+        attempts=tuple(_attempt(a, places) for a in run.attempts),
         artifact=run.form.document if run.form is not None else None,
         since=since,
         approval=approval,
@@ -264,14 +269,16 @@ def _status(task: Task, index: int, run: StageRun) -> tuple[StageStatus, float |
             return "running", since, "Waits for a free slot."
         case Running(since=since):
             return ("waiting" if task.open_decisions else "running"), since, ""
-        case RetryDue(since=since, order=order):
-            return "running", since, order.failure
+        case RetryDue(since=since, order=order, n=n):
+            of = limits_for(task.limits, task.pipeline.stages[index]).retries
+            follows = f"Retry {n} of {of} follows." if n else "It goes on by itself when the limit ends."
+            return "running", since, f"{order.failure} {follows}"
         case Parked(since=since):
             return "waiting", since, ""
         case Held(since=since):
             return "current", since, "Paused."
-        case AtGate(since=since):
-            return "waiting", since, ""
+        case AtGate(since=since, why=why):
+            return "waiting", since, why
         case Passed(at=at, void=void):
             return "approved", at, void
         case Skipped(at=at, reason=reason):
@@ -282,7 +289,7 @@ def _status(task: Task, index: int, run: StageRun) -> tuple[StageStatus, float |
             assert_never(run.status)
 
 
-def _attempt(run: StageRun, a: Attempt, places: Places) -> AttemptView:
+def _attempt(a: Attempt, places: Places) -> AttemptView:
     directory = f"{places.attempts}/{a.id}"
     used = a.usage
     return AttemptView(
@@ -306,8 +313,14 @@ def _attempt(run: StageRun, a: Attempt, places: Places) -> AttemptView:
         proof=a.proof,
         denials=a.denials,
         resumed=bool(a.order.resume),
-        note=a.note,
+        note=" ".join(n for n in (a.note, _unlisted(a)) if n),
     )
+
+
+def _unlisted(a: Attempt) -> str:
+    if not a.unlisted:
+        return ""
+    return f"It changed {len(a.changes) + a.unlisted} paths, of which {len(a.changes)} are listed here."
 
 
 def rule(stage: Stage) -> str:
@@ -319,14 +332,23 @@ def rule(stage: Stage) -> str:
 
 def _recent(task: Task) -> tuple[DecisionView, ...]:
     settled = [d for d in task.decisions if d.status not in ("open", "parked")][-SETTLED_LIMIT:]
-    kept = {d.id for d in settled} | {d.id for d in task.open_decisions}
-    return tuple(decision_view(d) for d in task.decisions if d.id in kept)
+    short = {d.id: _cut(decision_view(d)) for d in settled}
+    shown = short | {d.id: decision_view(d) for d in task.open_decisions}
+    return tuple(shown[d.id] for d in task.decisions if d.id in shown)
+
+
+def _cut(d: DecisionView) -> DecisionView:
+    """A settled decision: a command of many kilobytes was shown whole while it was open."""
+    return replace(d, text=_short(d.text), what=_short(d.what), answer=_short(d.answer), options=())
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SETTLED_TEXT_LIMIT else f"{text[:SETTLED_TEXT_LIMIT]}…"
 
 
 def _metrics(task: Task) -> Metrics:
     attempts = [a for run in task.stages for a in run.attempts]
     used = [a.usage for a in attempts if a.usage is not None]
-    changes = [c for a in attempts for c in a.changes]
     return Metrics(
         input_tokens=sum(u.input_tokens for u in used),
         output_tokens=sum(u.output_tokens for u in used),
@@ -335,8 +357,8 @@ def _metrics(task: Task) -> Metrics:
             a.ended - a.started for a in attempts if a.ended is not None and a.started is not None
         ),
         agent_runs=len(attempts),
-        loc_added=sum(c.added or 0 for c in changes) if attempts else None,
-        loc_removed=sum(c.removed or 0 for c in changes) if attempts else None,
+        loc_added=sum(a.loc_added for a in attempts) if attempts else None,
+        loc_removed=sum(a.loc_removed for a in attempts) if attempts else None,
     )
 
 
@@ -345,6 +367,13 @@ def _error(task: Task) -> str | None:
         return task.life.reason
     run = task.run
     return run.status.failure.sentence if run is not None and isinstance(run.status, Stuck) else None
+
+
+def _raw(stage: Stage, form: FormState) -> str:
+    """Why an output is shown as it came (M30)."""
+    if not form.raw:
+        return ""
+    return f"The agent's answer does not fit {stage.output} ({form.raw}), also after asking again. It is shown as text."
 
 
 def _item(answers: dict[str, Any], key: str) -> dict[str, Any]:

@@ -11,12 +11,11 @@ import tempfile
 from pathlib import Path
 from typing import Literal
 
-from promptside_protocol import paths
-from promptside_protocol.views import FaultView
-
 from promptside_daemon.engine.pipeline import Origin
 from promptside_daemon.pipelines.load import Loaded, load
 from promptside_daemon.toml_source import MAX_BYTES, at_start, did_you_mean, read_bytes, reason
+from promptside_protocol import paths
+from promptside_protocol.views import FaultView
 
 SHIPPED = Path(__file__).parent
 MAX_FILES = 50

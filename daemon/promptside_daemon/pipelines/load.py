@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from msgspec import Struct
-from promptside_protocol.views import FaultView
 
 from promptside_daemon.engine.pipeline import (
     InputSource,
@@ -32,6 +31,7 @@ from promptside_daemon.pipelines.template import MAX_SOURCE
 from promptside_daemon.pipelines.tools import read_rules, read_tools
 from promptside_daemon.toml_reader import Reader
 from promptside_daemon.toml_source import KeyPath, at_start, did_you_mean, parse, read_text, reason, shown
+from promptside_protocol.views import FaultView
 
 MAX_STAGES = 100
 MAX_FAULTS = 100
@@ -56,6 +56,8 @@ class Loaded(Struct, frozen=True, kw_only=True):
     file: Path
     origin: Origin
     pipeline: Pipeline | None
+    sketch: Pipeline | None = None
+    """What could be read of it, faulty or not: to be shown, never to be run."""
     faults: tuple[FaultView, ...] = ()
     files: tuple[Path, ...] = ()
     """Everything it was read from, the pipeline file first."""
@@ -72,6 +74,12 @@ def load(file: Path, origin: Origin, *, within: Path | None = None) -> Loaded:
     text = read_text(file)
     if isinstance(text, FaultView):
         return Loaded(name=name, file=file, origin=origin, pipeline=None, faults=(text,))
+    return from_text(text, file, origin)
+
+
+def from_text(text: str, file: Path, origin: Origin) -> Loaded:
+    """The same of a text that `file` does not hold yet; its prompts are read from the disk."""
+    name = shown(Path(file.stem))
     document = parse(text, shown(file))
     if isinstance(document, FaultView):
         return Loaded(name=name, file=file, origin=origin, pipeline=None, faults=(document,), files=(file,))
@@ -84,6 +92,7 @@ def load(file: Path, origin: Origin, *, within: Path | None = None) -> Loaded:
         file=file,
         origin=origin,
         pipeline=None if broken else pipeline,
+        sketch=pipeline,
         faults=faults,
         files=(file, *dict.fromkeys(reading.prompt_files)),
     )

@@ -7,10 +7,10 @@ follows behind it.
 from __future__ import annotations
 
 from msgspec import Struct, structs
-from promptside_protocol.views import FaultView
 
 from promptside_daemon.pipelines import template
 from promptside_daemon.pipelines.template import PromptError, as_fault
+from promptside_protocol.views import FaultView
 
 CUT = 4_000
 """Characters of a failure that go into the next attempt's prompt (GA-7)."""

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping
 
 from jinja2 import Environment, Template, TemplateError, TemplateSyntaxError, nodes
-from promptside_protocol.views import FaultView
 
 from promptside_daemon.pipelines.budget import (
     FILTERS,
@@ -22,6 +21,7 @@ from promptside_daemon.pipelines.budget import (
     environment,
 )
 from promptside_daemon.toml_source import did_you_mean
+from promptside_protocol.views import FaultView
 
 MAX_SOURCE = 64 * 1024
 MAX_NODES = 4_000

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
+
 from promptside_protocol import PROTOCOL, __version__, errors, frames
 from promptside_protocol.commands import COMMANDS
 from promptside_protocol.queries import QUERIES, Decisions, GetTask, Hello, Output, Query

@@ -4,10 +4,10 @@ from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
 from msgspec import Struct
-from promptside_protocol.notices import Notice
-from promptside_protocol.queries import FollowOutput, Query, Watch
 
 from promptside_daemon.rpc.who import Who
+from promptside_protocol.notices import Notice
+from promptside_protocol.queries import FollowOutput, Query, Watch
 
 
 class Core(Protocol):

@@ -8,11 +8,10 @@ import stat
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from promptside_protocol import errors
-from promptside_protocol.notices import DaemonSays
-
 from promptside_daemon.rpc.core import Core
 from promptside_daemon.rpc.session import CHUNK, Session
+from promptside_protocol import errors
+from promptside_protocol.notices import DaemonSays
 
 log = logging.getLogger(__name__)
 

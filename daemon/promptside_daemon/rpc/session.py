@@ -12,6 +12,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from msgspec import Struct
+
+from promptside_daemon.rpc import admission
+from promptside_daemon.rpc.core import Core
+from promptside_daemon.rpc.who import Peer, Unknowable, Who, attempt_of, peer_of
 from promptside_protocol import PROTOCOL, __version__, connect, errors, frames
 from promptside_protocol.commands import Ack, Shutdown
 from promptside_protocol.notices import DaemonSays, FlowFailed
@@ -25,10 +29,6 @@ from promptside_protocol.queries import (
     Watch,
     Welcome,
 )
-
-from promptside_daemon.rpc import admission
-from promptside_daemon.rpc.core import Core
-from promptside_daemon.rpc.who import Peer, Unknowable, Who, attempt_of, peer_of
 
 log = logging.getLogger(__name__)
 

@@ -43,7 +43,7 @@ class Peer(Struct, frozen=True, kw_only=True):
             return str(self.uid)  # a container may have no entry for its user
 
 
-class Unknowable(Exception):  # noqa: N818  # not an error of ours: nobody can say who it was
+class Unknowable(Exception):  # not an error of ours: nobody can say who it was
     """The process is gone, or changes its ancestors faster than they can be read."""
 
 

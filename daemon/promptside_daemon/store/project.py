@@ -7,7 +7,7 @@ at the version from which they were decided. Readers keep a cursor of their own 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -26,6 +26,9 @@ from promptside_daemon.store.rows import (
     RuleRow,
     TaskRow,
 )
+
+Results = list[Appended | Existing | Conflict]
+"""What became of each append of a batch, in its order."""
 
 
 class ProjectStore:
@@ -56,9 +59,12 @@ class ProjectStore:
 
     # --- writing ----------------------------------------------------------------------------------------
 
-    async def append(self, batch: Sequence[Append]) -> list[Appended | Existing | Conflict]:
+    async def append(
+        self, batch: Sequence[Append], settle: Callable[[Results], None] = lambda _: None
+    ) -> Results:
         """Write a batch as one commit, and answer in its order when it is on the disk.
 
+        `settle` hears the results before any reader is woken: whoever is, finds what it has made of them.
         Each stands for itself: one that conflicts leaves nothing, and the others go through. A StoreFault
         means that none is written. Cancelled means unknown: the commit goes on (see Database.write).
         """
@@ -66,10 +72,13 @@ class ProjectStore:
             validate(one)
         if not batch:
             return []
+
+        def committed(written: tuple[Results, int]) -> None:
+            settle(written[0])
+            self._advance(written[1])
+
         results, _ = await self._database.write(
-            "save changes",
-            lambda connection: write_batch(connection, batch),
-            lambda done: self._advance(done[1]),
+            "save changes", lambda connection: write_batch(connection, batch), committed
         )
         return results
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Any
 
 from promptside_daemon.world.claude import readings
 from promptside_daemon.world.claude.harmless import one_line
 from promptside_daemon.world.claude.readings import Reading
 from promptside_daemon.world.claude.toollines import call_line
+from promptside_daemon.world.redact import Redactor
 from promptside_protocol.views import Activity, Step
 
 LAST = 5
 """How many steps are told."""
+BRIEF = 2000
+"""Characters of a field of a tool's input; a line that tells of it shows fewer."""
 
 
 class Activities:
@@ -26,15 +30,15 @@ class Activities:
         self.place: Callable[[int, str], tuple[str, int]] = lambda _task, _attempt: ("", 0)
         """Stage and number of an attempt."""
 
-    def acted(self, task: int, attempt: str, reading: Reading) -> None:
-        """Take note of one reading."""
+    def acted(self, task: int, attempt: str, reading: Reading, redactor: Redactor) -> None:
+        """Take note of one reading; what is told of it holds no secret (DA-6)."""
         stage, n = self.place(task, attempt)
         old = self._now.get(attempt) or Activity(
             project=self.project, task=task, stage=stage, attempt=n, cursor=0, line=""
         )
         match reading:
             case readings.ToolUsed(name=name, input=given, at=at):
-                line = one_line(call_line(name, given, self.project).text)
+                line = one_line(call_line(name, redactor.data(brief(given)), self.project).text)
                 step = Step(role="tool", text=line, at=time.time())
                 self._set(attempt, old, at, line, (*old.last, step)[-LAST:], old.context_percent)
             case readings.ContextFill(tokens=tokens, window=window, at=at) if window:
@@ -76,3 +80,8 @@ class Activities:
         )
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
+
+
+def brief(given: dict[str, Any]) -> dict[str, Any]:
+    """A tool's input for a line about it, without the megabytes that may be in it."""
+    return {key: value[:BRIEF] if isinstance(value, str) else value for key, value in given.items()}

@@ -54,12 +54,13 @@ class Answer:
         payload = structured if structured is not None else object_in(said)
         if payload is None:
             return self._text(task, attempt, stage, n, said, "there is no JSON object in it")
-        invalid = violation(payload, self._schema)
+        # The validator quotes what it found: its words are as little for everybody as the answer itself.
+        invalid = self._redactor.text(violation(payload, self._schema))
         if not invalid:
             try:
                 definition = self._definition(task, stage, n, self._redactor.data(payload))
             except (ValueError, TypeError, KeyError) as error:
-                invalid = str(error)
+                invalid = self._redactor.text(str(error))[:WORDS_LIMIT]
             else:
                 return self._kept(attempt, definition, forms.render(definition))
         raw = (

@@ -59,7 +59,7 @@ class Restored(Struct, frozen=True, kw_only=True):
     """What was not touched, and why; a path with `changed since` is someone else's work."""
 
 
-class CheckpointFailed(Exception):  # noqa: N818  the word used in sentences; an Error suffix says nothing more
+class CheckpointFailed(Exception):
     """The files could not be kept, compared or put back; the text says why."""
 
 

@@ -18,39 +18,42 @@ KEPT_CHARACTERS = 4096
 
 
 class Evidence:
-    """Collects as the transcript is read."""
+    """Collects as the transcript is read; a finished tool use leaves only the paths that it named."""
 
     def __init__(self, project: Path) -> None:
         self._cwd = str(project)
-        self._readings: list[Reading] = []
-        self._known: frozenset[str] = frozenset()
+        self._session: SessionStarted | None = None
+        self._open: dict[str, ToolUsed] = {}
+        self._paths: set[str] = set()
+        self._anything = False
 
     def add(self, reading: Reading) -> None:
         """Take a reading, if it says what a tool did."""
         match reading:
             case SessionStarted(tools=tools):
-                self._known |= frozenset(tools)
-                self._readings.append(reading)
+                known = (*self._session.tools, *tools) if self._session else tools
+                self._session = replace(reading, tools=tuple(dict.fromkeys(known)))
             case ToolUsed(input=given):
                 kept = {
                     k: str(given[k])[:KEPT_CHARACTERS] for k in KEPT_FIELDS if isinstance(given.get(k), str)
                 }
-                self._readings.append(replace(reading, input=kept))
+                self._open[reading.id] = replace(reading, input=kept)
             case ToolFinished():
-                self._readings.append(reading)
+                use = self._open.pop(reading.id, None)
+                if use is not None:
+                    made = readonly.touched((use, reading), self._cwd)
+                    self._paths |= made.paths
+                    self._anything = self._anything or bool(made.unknown)
             case _:
                 pass  # nothing else says what a tool did
 
     def breach(self, finished: ToolFinished, offered: tuple[str, ...] | None) -> str:
-        """What ran just now though the stage doesn't have it; empty: nothing."""
-        if offered is None or not finished.ran:
+        """What ran just now though the stage doesn't have it, told before `add`; empty: nothing."""
+        use = self._open.get(finished.id)
+        if offered is None or not finished.ran or use is None or use.name in offered:
             return ""
-        use = next(
-            (r for r in reversed(self._readings) if isinstance(r, ToolUsed) and r.id == finished.id), None
-        )
-        if use is None or use.name in offered:
-            return ""
-        found = readonly.breaches([*self._sessions(), use, finished], frozenset(offered), self._cwd)
+        session = (self._session,) if self._session else ()
+        found = readonly.breaches((*session, use, finished), frozenset(offered), self._cwd)
         return found[0].what if found else ""
 
     def touched(self) -> frozenset[str]:
@@ -67,15 +70,13 @@ class Evidence:
         )
 
     def _touched(self) -> proof.Touched:
-        made = readonly.touched(self._readings, self._cwd)
+        # What was still open at the end may have run: it counts as if it had.
+        cut_off = readonly.touched(tuple(self._open.values()), self._cwd)
         root = Path(self._cwd)
         names: set[str] = set()
-        for path in made.paths:
+        for path in self._paths | cut_off.paths:
             for form in (Path(path), Path(path).resolve()):
                 for base in (root, root.resolve()):
                     if form.is_relative_to(base):
                         names.add(str(form.relative_to(base)))
-        return proof.Touched(paths=frozenset(names), anything=bool(made.unknown))
-
-    def _sessions(self) -> list[Reading]:
-        return [r for r in self._readings if isinstance(r, SessionStarted)]
+        return proof.Touched(paths=frozenset(names), anything=self._anything or bool(cut_off.unknown))

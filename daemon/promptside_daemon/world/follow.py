@@ -33,7 +33,7 @@ class Follower:
         loop.add_reader(self._notifier.fileno(), self._read)
 
     def watch(self, directory: Path, wake: Callable[[], None]) -> "Watch":
-        """Call `wake` once soon, and then whenever a file in the directory grew, came or was renamed there.
+        """Call `wake` once soon, and then whenever a file in the directory grew, came, went or was renamed there.
 
         A wake says only "look again": it may come for nothing, and one may stand for many changes.
         """
@@ -166,6 +166,8 @@ def _read_range(descriptor: int, start: int, end: int) -> bytes:
 
 if sys.platform == "linux":
     _IN_MODIFY, _IN_MOVED_TO, _IN_CREATE, _IN_ONLYDIR = 0x2, 0x80, 0x100, 0x01000000
+    # The keeper holds its directory, so that the end of the watch itself does not tell when it is removed.
+    _IN_DELETE = 0x200
     _IN_Q_OVERFLOW = 0x4000
     _EVENT = struct.Struct("iIII")
     # Larger than any event with a name in it, and some thousand without.
@@ -184,7 +186,7 @@ if sys.platform == "linux":
             return self._descriptor
 
         def add(self, directory: Path) -> int:
-            mask = _IN_MODIFY | _IN_MOVED_TO | _IN_CREATE | _IN_ONLYDIR
+            mask = _IN_MODIFY | _IN_MOVED_TO | _IN_CREATE | _IN_DELETE | _IN_ONLYDIR
             added = self._libc.inotify_add_watch(self._descriptor, os.fsencode(directory), mask)
             return self._checked(added, str(directory))
 

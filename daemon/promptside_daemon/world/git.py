@@ -51,7 +51,7 @@ class Ran(Struct, frozen=True, kw_only=True):
         return self.stderr.decode("utf-8", "replace").strip()
 
 
-class GitFailed(Exception):  # noqa: N818  the word used in sentences; an Error suffix says nothing more
+class GitFailed(Exception):
     """git is not there, took too long, or ended with a status that was not expected."""
 
 
@@ -244,7 +244,7 @@ _PERSONAL = frozenset({
 
 _NO_PROGRAMS = ("--no-ext-diff", "--no-textconv")
 # For a repository inside, a submodule or not, these start a `git status` in there, under that repository's
-# settings, which no guard of ours reaches. Looking at its commit alone starts nothing.
+# settings: the filters that those name are in no list of ours. Looking at its commit alone starts nothing.
 _COMMIT_ALONE = ("--ignore-submodules=dirty",)
 _TAMED = {
     "diff": _NO_PROGRAMS + _COMMIT_ALONE,
@@ -258,7 +258,7 @@ _TAMED = {
     "checkout": ("--quiet",),  # else it shows what is changed, and looks inside for it
     "switch": ("--quiet",),
 }
-_NEVER = frozenset({"add", "describe", "rm", "submodule"})
+_NEVER = frozenset({"add", "describe", "rm", "stash", "submodule"})
 
 
 def _tamed(verb: str, *rest: str) -> list[str]:

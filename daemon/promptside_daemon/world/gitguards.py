@@ -14,7 +14,6 @@ _PROGRAMS = tuple(
         (r"diff\..*\.textconv", "cat"),
         (r"diff\.(.*\.command|external)", ""),
         (r"merge\..*\.driver", "git merge-file --marker-size=%L %A %O %B"),
-        (r"credential\.(.*\.)?helper", ""),
         (r"core\.alternaterefscommand", "true"),
         (r"gpg\.(openpgp\.)?program", "gpg"),
         (r"gpg\.x509\.program", "gpgsm"),

@@ -55,7 +55,7 @@ _LIKE = "0" * 64  # SHA-256
 _LONGEST = 5_000  # lines; beyond, comparing in Python takes seconds
 
 
-class CopyFailed(Exception):  # noqa: N818  the word used in sentences; an Error suffix says nothing more
+class CopyFailed(Exception):
     """A file kept changing while it was copied, or the copies cannot be written or read."""
 
 

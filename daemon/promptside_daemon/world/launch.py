@@ -6,8 +6,10 @@ The rehearsal differs in its argv only; keeper, directory and reader are the sam
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -20,20 +22,26 @@ from msgspec import Struct
 
 from promptside_daemon.engine.pipeline import Stage, limits_for
 from promptside_daemon.engine.task import Attempt as AttemptState
-from promptside_daemon.engine.task import Failure, Passed, StageRun, Task
+from promptside_daemon.engine.task import Failure, Order, Passed, StageRun, Task
 from promptside_daemon.pipelines import prompt as prompts
 from promptside_daemon.pipelines.template import PromptError
 from promptside_daemon.settings import Settings, rules_with_checks
+from promptside_daemon.toml_source import read_bytes
 from promptside_daemon.world import rehearsal
 from promptside_daemon.world.attempt import Attempt, AttemptSpec, Limits
 from promptside_daemon.world.claude import argv, messages, version
 from promptside_daemon.world.claude.version import Version
 from promptside_daemon.world.documents import Documents, write_json
 from promptside_daemon.world.preparation import Preparation
-from promptside_daemon.world.secrets import note_secrets
+from promptside_daemon.world.processes import MARK
+from promptside_daemon.world.secrets import note_secrets, redactor_for
 from promptside_protocol import forms
 
 GRACE_SECONDS = 5.0
+MEMORY_BYTES = 200_000
+"""Of a CLAUDE.md; the CLI itself warns from 40,000 characters on."""
+VERSION_SECONDS = 30.0
+"""How long `claude --version` may take; it takes one, and more on a machine that swaps."""
 
 
 class Driving(Struct, frozen=True, kw_only=True):
@@ -83,8 +91,7 @@ class Launcher:
         base = dict(self._environment(task.id))
         try:
             if task.agent.startswith("rehearsal"):
-                text = self.told(task, attempt, stage)
-                self._rehearse(hand, task, attempt, stage, base, text)
+                await asyncio.to_thread(self._rehearse, hand, task, attempt, stage, base)
                 return None
             return await self._claude(hand, task, attempt, stage, base)
         except PromptError as error:
@@ -101,16 +108,37 @@ class Launcher:
         if isinstance(found, Failure):
             return found
         binary, its_version = found
-        environment = argv.environment({**base, **self._settings().agent.claude.env}, attempt=attempt.id)
-        note_secrets(hand.directory, environment)
+        settings = await asyncio.to_thread(self._settings)
+        environment = argv.environment({**base, **settings.agent.claude.env}, attempt=attempt.id)
+        await asyncio.to_thread(note_secrets, hand.directory, environment)
         refined = ""
-        if stage.preparation and not attempt.order.resume:
-            preparing = Preparation(hand.directory / "preparation", binary, its_version, str(self.root))
-            result = await preparing.run(self._refinement(task, attempt, stage), environment)
+        if stage.preparation and not _goes_on(attempt.order):
+            redactor = redactor_for(hand.directory)
+            room = hand.directory / "preparation"
+            preparing = Preparation(room, binary, its_version, str(self.root), redactor)
+            asked = await asyncio.to_thread(self._refinement, task, attempt, stage)
+            result = await preparing.run(asked, environment)
             if isinstance(result, Failure):
                 return result
             refined = result
+        return await asyncio.to_thread(
+            self._lay_out, hand, task, attempt, stage, environment, settings, binary, its_version, refined
+        )
+
+    def _lay_out(
+        self,
+        hand: Attempt,
+        task: Task,
+        attempt: AttemptState,
+        stage: Stage,
+        environment: dict[str, str],
+        settings: Settings,
+        binary: str,
+        its_version: Version,
+        refined: str,
+    ) -> Failure | None:
         text = self.told(task, attempt, stage, refined)
+        trusted = self._trusted()
         limits = limits_for(task.limits, stage)
         launch = argv.Launch(
             binary=binary,
@@ -121,14 +149,14 @@ class Launcher:
             permission=stage.permission,
             read_only=stage.read_only,
             attended=task.on_ask == "wait",
-            trusted=self._trusted(),
-            rules=self.rules(stage),
+            trusted=trusted,
+            rules=rules_with_checks(stage, settings.checks),
             model=stage.model
             or (stage.persona.model if stage.persona else "")
-            or self._settings().agent.claude.model
+            or settings.agent.claude.model
             or None,
             instructions=stage.persona.system_prompt if stage.persona else "",
-            memory=self._memory() if stage.read_only or not self._trusted() else "",
+            memory=self._memory() if stage.read_only or not trusted else "",
             schema=self.schema(stage),
             max_turns=limits.turns or None,
             max_budget_usd=limits.budget_usd or None,
@@ -162,8 +190,11 @@ class Launcher:
         return None
 
     def _rehearse(
-        self, hand: Attempt, task: Task, attempt: AttemptState, stage: Stage, base: dict[str, str], text: str
+        self, hand: Attempt, task: Task, attempt: AttemptState, stage: Stage, base: dict[str, str]
     ) -> None:
+        text = self.told(task, attempt, stage)
+        environment = {**base, MARK: attempt.id}
+        note_secrets(hand.directory, environment)
         name, _, place = task.agent.partition(":")
         command = rehearsal.command(
             recorded=rehearsal.place(place) / f"{stage.id}.{attempt.n}.ndjson" if place else None,
@@ -190,14 +221,14 @@ class Launcher:
             limits=Limits(wall_seconds=limits.stage_s or None, grace_seconds=GRACE_SECONDS),
             interrupt=messages.interrupt(f"{attempt.id}/stop").decode().rstrip("\n"),
         )
-        hand.create(spec, {**base, "PROMPTSIDE_ATTEMPT": attempt.id}, text)
+        hand.create(spec, environment, text)
 
     def greet(self, hand: Attempt) -> None:
         """Put what comes first, and the prompt, into the inbox; doing it twice is harmless."""
         driving = self.driving(hand)
         for number in range(1, driving.before + 1):
             hand.send(number, (hand.directory / f"first-{number}.json").read_bytes().rstrip(b"\n"))
-        text = (hand.directory / "prompt.md").read_text()
+        text = (hand.directory / "prompt.md").read_text(encoding="utf-8")
         line = messages.user_message(text, order=f"{hand.directory.name}/1")
         hand.send(driving.before + 1, line.rstrip(b"\n"))
 
@@ -210,9 +241,10 @@ class Launcher:
     def told(self, task: Task, attempt: AttemptState, stage: Stage, refined: str = "") -> str:
         """The first message: the whole prompt for a new conversation, only what is new for one that goes on."""
         order = attempt.order
-        if order.resume:
+        if _goes_on(order):
             parts = [order.answers, order.feedback, _failed(order.failure)]
-            return "\n\n".join(p for p in parts if p) or "Go on where you stopped."
+            again = "Do it again." if order.cause == "redo" else "Go on where you stopped."
+            return "\n\n".join(p for p in parts if p) or again
         run = task.stages[task.pipeline.index(stage.id)]
         before = _previous(task, run)
         text = prompts.render(
@@ -273,7 +305,7 @@ class Launcher:
     def _memory(self) -> str:
         """The project's CLAUDE.md, which the CLI leaves out when it may not read the project's settings (CW-18)."""
         try:
-            return (self.root / "CLAUDE.md").read_text(errors="replace")[:200_000]
+            return read_bytes(self.root / "CLAUDE.md", MEMORY_BYTES)[:MEMORY_BYTES].decode(errors="replace")
         except OSError:
             return ""
 
@@ -282,42 +314,84 @@ class Launcher:
     def find_claude(self, environment: Mapping[str, str]) -> tuple[str, Version] | Failure:
         """The Claude CLI of this environment and its version, or what to do about it. Blocks for its start."""
         wanted = environment.get("PROMPTSIDE_CLAUDE") or self._settings().agent.claude.command
-        binary = shutil.which(os.path.expanduser(wanted), path=environment.get("PATH"))  # noqa: PTH111  a name, not a path
-        if binary is None:
-            return Failure(
-                kind="no_claude",
-                sentence=f"The Claude CLI is not there: {wanted} was not found.",
-                hint="Install it (npm install -g @anthropic-ai/claude-code), or set PROMPTSIDE_CLAUDE; "
-                "promptside doctor says more.",
-            )
-        found = read_version(binary, dict(environment))
-        fit = version.fitness(found)
-        if found is None or not fit.usable:
-            return Failure(kind="old_claude", sentence=fit.losses[0], hint="promptside doctor")
-        return binary, found
+        return find_claude(wanted, environment)
 
 
-_versions: dict[tuple[str, float, int], Version | None] = {}
+def find_claude(wanted: str, environment: Mapping[str, str]) -> tuple[str, Version] | Failure:
+    """The binary and its version, or why it can't be used and what to do. Blocks for its start."""
+    named = os.path.expanduser(wanted)  # noqa: PTH111  a name on the PATH, or a path
+    binary = shutil.which(named, path=environment.get("PATH"))
+    if binary is None:
+        is_file = os.sep in named and Path(named).is_file()
+        found = "it may not be executed" if is_file else "it was not found"
+        return Failure(
+            kind="no_claude",
+            sentence=f"The Claude CLI is not there: {wanted}: {found}.",
+            hint=f"Make it executable: chmod +x {named}." if is_file else INSTALL,
+        )
+    try:
+        found_version = read_version(binary, environment)
+    except VersionUnknown as error:
+        return Failure(
+            kind="old_claude",
+            sentence=f"{binary} does not say its version: {error}",
+            hint="Try “claude --version” in a terminal; promptside doctor says more.",
+        )
+    fit = version.fitness(found_version)
+    if found_version is None or not fit.usable:
+        return Failure(kind="old_claude", sentence=fit.losses[0], hint="promptside doctor")
+    return binary, found_version
+
+
+INSTALL = (
+    "Install it (npm install -g @anthropic-ai/claude-code), or set PROMPTSIDE_CLAUDE; "
+    "promptside doctor says more."
+)
+
+
+class VersionUnknown(Exception):
+    """The program could not be asked, or did not answer; the sentence says why."""
+
+
+_versions: dict[tuple[str, float, int], Version] = {}
 
 
 def read_version(binary: str, environment: Mapping[str, str]) -> Version | None:
-    """What `claude --version` says; remembered for as long as the file is the same."""
-    stat = Path(binary).stat()
-    key = (binary, stat.st_mtime, stat.st_size)
-    if key not in _versions:
-        try:
-            ran = subprocess.run(
-                [binary, "--version"],
-                env={**environment, "DISABLE_AUTOUPDATER": "1"},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=60,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        _versions[key] = version.parse(ran.stdout.decode(errors="replace"))
+    """What `claude --version` says; remembered for as long as the file is the same. Raises VersionUnknown."""
+    try:
+        stat = Path(binary).stat()
+        key = (binary, stat.st_mtime, stat.st_size)
+        if key not in _versions:
+            found = version.parse(_said_by(binary, environment))
+            if found is None:
+                return None  # not remembered: what it needs to run may be there the next time
+            _versions[key] = found
+    except OSError as error:
+        raise VersionUnknown(f"{error.strerror}.") from error
     return _versions[key]
+
+
+def _said_by(binary: str, environment: Mapping[str, str]) -> str:
+    """The answer to `--version`. It gets a session of its own, and is ended with all it started."""
+    asked = subprocess.Popen(
+        [binary, "--version"],
+        env={**environment, "DISABLE_AUTOUPDATER": "1"},
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        said, _ = asked.communicate(timeout=VERSION_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(asked.pid, signal.SIGKILL)  # not reaped yet: the number is still its own
+        asked.wait()
+        if asked.stdout is not None:
+            asked.stdout.close()
+        raise VersionUnknown(f"it did not answer within {VERSION_SECONDS:g} s.") from error
+    return said[:1000].decode(errors="replace")
 
 
 def content(definition: forms.Definition, text: str) -> str:
@@ -326,6 +400,11 @@ def content(definition: forms.Definition, text: str) -> str:
         return forms.parse(definition, text).bodies.get("", text).strip()
     lines = text.split("\n")
     return "\n".join(line for line in lines if not line.startswith(("> ", "<!-- promptside "))).strip()
+
+
+def _goes_on(order: Order) -> bool:
+    """Whether the stage's prompt is in the conversation already; a `continue` stage's first attempt has yet to send it."""
+    return bool(order.resume) and order.cause in ("redo", "resumed", "answered")
 
 
 def _session(attempt: AttemptState) -> argv.Session:

@@ -28,6 +28,7 @@ from promptside_daemon.engine.task import (
     find_attempt,
 )
 from promptside_daemon.engine.task import Attempt as AttemptState
+from promptside_daemon.world.activity import brief
 from promptside_daemon.world.answer import Answer
 from promptside_daemon.world.attempt import Attempt
 from promptside_daemon.world.claude import messages, readings, rules
@@ -40,6 +41,13 @@ from promptside_daemon.world.redact import Redactor
 from promptside_protocol.views import OptionView
 
 log = logging.getLogger(__name__)
+
+Acted = Callable[[Reading, Redactor], None]
+"""Told of each reading, with what its words must be redacted by."""
+WHAT_LIMIT = 64 * 1024
+"""Characters of a command that a person is asked about; it is kept with the task."""
+SETTLED_LIMIT = 500
+"""Characters of one that nobody was asked about."""
 
 
 class Listener:
@@ -61,7 +69,7 @@ class Listener:
         redactor: Redactor,
         hand: Attempt,
         tell: Callable[[AnyEvent], None],
-        acted: Callable[[Reading], None],
+        acted: Acted,
         clock: Callable[[], float],
     ) -> None:
         self._id = attempt.id
@@ -86,8 +94,16 @@ class Listener:
         self._sent = 0
 
     @property
-    def quiet(self) -> bool:
-        """Whether the agent owes us nothing: a question is open, or it gave its result."""
+    def done(self) -> bool:
+        """Whether the agent gave a good result, after which nothing was begun."""
+        last = self._reader.last
+        return last is not None and last.outcome.ok and not self._reader.in_turn
+
+    @property
+    def busy(self) -> bool:
+        """Whether silence says nothing: a tool or a question is open, or the agent owes us nothing (GA-8)."""
+        if self._reader.busy:
+            return True
         task = self._current()
         found = find_attempt(task, self._id) if task is not None else None
         if task is None or found is None or found[2].live is None:
@@ -97,9 +113,14 @@ class Listener:
     def hear(self, line: bytes, offset: int) -> None:
         """One line of the transcript; `offset` is the byte behind it."""
         for reading in self._reader.read(line, offset):
+            try:
+                self._hear(reading)
+            except Exception:
+                # One line that nobody foresaw must not cost the run.
+                log.exception("attempt %s: a reading was not understood at byte %d", self._id, offset)
+                self._unheard(reading)
             self._evidence.add(reading)
-            self._hear(reading)
-            self._acted(reading)
+            self._acted(reading, self._redactor)
 
     def torn(self, offset: int) -> None:
         """Half a line at the very end: the process died in it."""
@@ -192,6 +213,13 @@ class Listener:
             case _:
                 assert_never(reading)
 
+    def _unheard(self, reading: Reading) -> None:
+        """Let the agent go on where it waits for us."""
+        if isinstance(reading, readings.Asked | readings.PermissionAsked | readings.PlanOffered):
+            words = "Promptside could not read this request."
+            tool = getattr(reading, "tool", "AskUserQuestion")
+            self._say(self._settled(reading.at, reading.request, tool, "", words))
+
     def _questions(self, asked: readings.Asked) -> AnyEvent:
         questions = tuple(
             events.Question(
@@ -217,6 +245,8 @@ class Listener:
 
     def _permission(self, asked: readings.PermissionAsked) -> AnyEvent:
         what = self._redactor.text(rules.wanted(asked))
+        if len(what) > WHAT_LIMIT:
+            what = f"{what[:WHAT_LIMIT]} … ({len(what) - WHAT_LIMIT} more characters)"
         if self._driving.on_ask == "allow":
             return self._settled(asked.at, asked.request, asked.tool, what, "")
         allowed = self._rules()
@@ -229,7 +259,11 @@ class Listener:
                 else "Nobody is there to be asked, and no rule allows it."
             )
             return self._settled(asked.at, asked.request, asked.tool, what, reason)
-        rule = rules.always(asked, self._root)
+        rule = str(rules.always(asked, self._root) or "")
+        if self._redactor.text(rule) != rule:
+            rule = ""  # a rule that lasts must not hold a secret
+        # Redacted before it is shortened: half a secret is not known for one any more.
+        shown = replace(asked, input=self._redactor.data(brief(asked.input)))
         return events.PermissionAsked(
             at=self._clock(),
             attempt=self._id,
@@ -237,9 +271,9 @@ class Listener:
             request=asked.request,
             tool=asked.tool,
             what=what,
-            text=self._redactor.text(rules.sentence(asked, self._stage.name, self._root)),
+            text=rules.sentence(shown, self._stage.name, self._root),
             why=self._redactor.text(asked.reason or ""),
-            rule=str(rule) if rule is not None else "",
+            rule=rule,
         )
 
     def _settled(self, at: int, request: str, tool: str, what: str, reason: str) -> AnyEvent:
@@ -249,7 +283,7 @@ class Listener:
             offset=at,
             request=request,
             tool=tool,
-            what=what,
+            what=what[:SETTLED_LIMIT],
             allowed=not reason or tool == "ExitPlanMode",
             reason=reason,
         )
@@ -326,15 +360,14 @@ class Listener:
         found = find_attempt(task, self._id) if task is not None else None
         if found is None or found[2].live is None:
             return
+        known = max(self._sent, self._hand.forwarded() - self._driving.before)
         for message in found[2].live.outbox:
-            if message.number <= self._sent:
-                continue
-            line = self._line(message)
-            if line is not None:
-                self._hand.send(message.number + self._driving.before, line.rstrip(b"\n"))
-            self._sent = message.number
+            if message.number > known:
+                self._hand.send(message.number + self._driving.before, self._line(message).rstrip(b"\n"))
+                self._sent = message.number
+                self._asks.pop(getattr(message, "request", ""), None)
 
-    def _line(self, message: Outgoing) -> bytes | None:
+    def _line(self, message: Outgoing) -> bytes:
         order = f"{self._id}/{message.number}"
         match message:
             case SayText(text=text):
@@ -343,14 +376,19 @@ class Listener:
                 return messages.interrupt(order)
             case AllowTool(request=request):
                 asked = self._asks.get(request)
-                return messages.allow(request, asked.input if asked is not None else {})
+                # What is allowed is the very input that was asked about: it takes the place of the tool's own.
+                return messages.allow(request, asked.input) if asked is not None else _lost(request)
             case DenyTool(request=request, message=words, interrupt=interrupt):
                 return messages.deny(request, words, interrupt=interrupt)
             case GiveAnswers(request=request, answers=given):
                 asked = self._asks.get(request)
-                if not isinstance(asked, readings.Asked):
-                    return messages.deny(request, "The question was lost. Ask it again.")
+                if not isinstance(asked, readings.Asked) or len(given) != len(asked.questions):
+                    return _lost(request)
                 said = [messages.Answered(chosen=g.options, other=g.words) for g in given]
                 return messages.answer_questions(asked, said)
             case _:
                 assert_never(message)
+
+
+def _lost(request: str) -> bytes:
+    return messages.deny(request, "The request was lost. Ask again.")

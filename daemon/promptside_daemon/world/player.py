@@ -13,6 +13,7 @@ import os
 import select
 import sys
 import time
+from pathlib import Path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Host:
         self.held = b""
         self.messages: list[str] = []
         self.answers: dict[str, Any] = {}
+        self.in_turn = False
         self.interrupted = False
         self.closed = False
 
@@ -75,15 +77,17 @@ class Host:
             response = message["response"]
             self.answers[response["request_id"]] = response.get("response") or {}
         elif message["type"] == "control_request":
-            self.interrupted |= message["request"]["subtype"] == "interrupt"
+            if message["request"]["subtype"] == "interrupt" and (self.in_turn or self.messages):
+                self.interrupted = True
             answer = {"subtype": "success", "request_id": message["request_id"], "response": {}}
             self.send({"type": "control_response", "response": answer})
 
     def message(self) -> str:
         """Wait for the next message; Closed if none comes any more."""
+        self.in_turn = False  # between two turns there is nothing to break off
         while not self.messages:
             self.receive(None)
-        self.interrupted = False  # between two turns there is nothing to break off
+        self.in_turn = True
         return self.messages.pop(0)
 
     def answer(self, request: str) -> dict[str, Any]:
@@ -120,15 +124,13 @@ class Recording:
     """The lines of a transcript, and what became of each of its tool calls here."""
 
     def __init__(self, path: str, host: Host) -> None:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-        here = json.dumps(os.getcwd())[1:-1]
-        text = text.replace(CWD, here).replace(SESSION, host.session)
+        here = json.dumps(str(Path.cwd()))[1:-1]
+        text = Path(path).read_text(encoding="utf-8").replace(CWD, here).replace(SESSION, host.session)
         self.lines = [line for line in text.split("\n") if line]
         self.init = next((line for line in self.lines if json.loads(line).get("subtype") == "init"), "")
         self.place = 0
         self.host = host
-        self.message = 0
+        self.message: int | None = None
         self.open: list[str] = []
         self.over: set[str] = set()
         self.given: dict[str, dict[str, Any]] = {}
@@ -159,8 +161,11 @@ class Recording:
 
     def note(self, event: dict[str, Any]) -> None:
         """Do and remember what an event tells of; where it came otherwise here, say that in its place."""
-        if event["type"] == "stream_event" and event["event"]["type"] == "message_start":
-            self.message = self.place - 1
+        if event["type"] == "stream_event":
+            if event["event"]["type"] == "message_start":
+                self.message = self.place - 1
+            elif event["event"]["type"] == "message_stop":
+                self.message = None
         elif event["type"] == "assistant":
             for block in blocks(event):
                 if block["type"] == "tool_use":
@@ -228,10 +233,9 @@ class Recording:
 
     def say_again(self) -> None:
         """Go back to where the message begins that was cut short, which is another one then."""
-        event = json.loads(self.lines[self.message])
-        if event["type"] != "stream_event":
+        if self.message is None:
             return
-        old = event["event"]["message"]["id"]
+        old = json.loads(self.lines[self.message])["event"]["message"]["id"]
         self.place = self.message
         self.lines[self.place :] = [line.replace(old, f"{old}-again") for line in self.lines[self.place :]]
 
@@ -255,33 +259,23 @@ def refusal(use: str, words: str, source: str) -> dict[str, Any]:
 
 def edit(done: dict[str, Any]) -> None:
     """Do what a Write or an Edit did, inside the current directory only."""
-    path = os.path.realpath(done["filePath"])
-    root = os.path.realpath(os.getcwd())
-    if os.path.commonpath([path, root]) != root:
+    path = Path(done["filePath"]).resolve()
+    if not path.is_relative_to(Path.cwd().resolve()):
         return
     if done.get("type") in ("create", "update") and "content" in done:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            file.write(done["content"])
-    elif "oldString" in done:
-        try:
-            with open(path, encoding="utf-8", newline="") as file:
-                before = file.read()
-        except OSError:
-            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(done["content"].encode())
+    elif "oldString" in done and path.is_file():
+        before = path.read_bytes().decode()
         count = -1 if done.get("replaceAll") else 1
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            file.write(before.replace(done["oldString"], done["newString"], count))
+        path.write_bytes(before.replace(done["oldString"], done["newString"], count).encode())
 
 
 def main(kind: str, path: str, session: str, pace: str) -> int:
     """One process: a turn for each message, until the host closes."""
     host = Host(session, float(pace))
     recording = Recording(path, host) if kind == "recorded" else None
-    made_up: dict[str, Any] = {}
-    if recording is None:
-        with open(path, encoding="utf-8") as file:
-            made_up = json.load(file)
+    made_up = json.loads(Path(path).read_bytes()) if recording is None else {}
     while True:
         try:
             prompt = host.message()
@@ -307,7 +301,7 @@ def invent(host: Host, made_up: dict[str, Any]) -> None:
         {
             "type": "system",
             "subtype": "init",
-            "cwd": os.getcwd(),
+            "cwd": str(Path.cwd()),
             "session_id": host.session,
             "tools": [],
             "mcp_servers": [],

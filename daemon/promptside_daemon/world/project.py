@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from promptside_daemon.engine import effects
-from promptside_daemon.engine.events import AnyEvent, ArtifactChanged, AttemptEnded, FilesRestored, Woke
+from promptside_daemon.engine.events import ArtifactChanged, FilesRestored, Woke
 from promptside_daemon.engine.task import Passed, Task
 from promptside_daemon.loop import Loop
 from promptside_daemon.settings import Settings
@@ -32,6 +32,9 @@ log = logging.getLogger(__name__)
 
 LATE_SECONDS = 60.0
 """A wake later than this was missed while no daemon ran (DA-12)."""
+NAP_SECONDS = 60.0
+"""How long a timer may rely on the loop's clock, which stands still while the machine sleeps; then the wall
+clock is asked again."""
 
 
 class World:
@@ -63,7 +66,7 @@ class World:
         )
         self.runners: dict[str, Runner] = {}
         self.rules: tuple[str, ...] = ()
-        """Permissions given for good, as the store has them; refreshed by the daemon after each commit."""
+        """Permissions given for good; one that is given joins them before its agent is answered."""
         self._loop = loop
         self._follower = follower
         self._activities = activities
@@ -71,6 +74,9 @@ class World:
         self._doing: set[asyncio.Task[None]] = set()
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._watches: dict[int, Watch] = {}
+        self._looks: set[int] = set()
+        self._unwritten: dict[str, tuple[Task, bool]] = {}
+        self._writing: asyncio.Task[None] | None = None
         self._excluded = False
 
     # --- effects ------------------------------------------------------------------------------------------
@@ -85,8 +91,10 @@ class World:
 
     def _act(self, task: Task, effect: effects.Effect) -> None:
         match effect:
-            case effects.WantSlot() | effects.KeepRule():
-                pass  # slots are the daemon's to give; a rule was written with its fact
+            case effects.WantSlot():
+                pass  # slots are the daemon's to give
+            case effects.KeepRule(rule=rule):
+                self.rules = (*self.rules, rule)
             case effects.StartAttempt(attempt=attempt) | effects.FollowAttempt(attempt=attempt):
                 self._runner(task, attempt)
             case effects.Deliver(attempt=attempt):
@@ -117,16 +125,16 @@ class World:
                 launcher=self.launcher,
                 documents=self.documents,
                 rules=lambda: self.rules,
-                tell=lambda event: self._tell(number, event),
+                tell=lambda event: self._loop.observe(number, event),
                 others=lambda: self._touched_by_others(attempt),
-                acted=lambda reading: self._activities.acted(number, attempt, reading),
+                acted=lambda reading, redactor: self._activities.acted(number, attempt, reading, redactor),
                 clock=self._clock,
             )
             self.runners[attempt] = runner
-            self._do(self._run(runner, number))
+            self._do(self._run(runner))
         return self.runners[attempt]
 
-    async def _run(self, runner: Runner, task: int) -> None:
+    async def _run(self, runner: Runner) -> None:
         try:
             await self._exclude()
             await runner.run()
@@ -134,21 +142,20 @@ class World:
             raise  # the daemon ends; the attempt goes on
         except Exception as error:
             log.exception("attempt %s is lost sight of", runner.id)
-            self._tell(task, runner.broken(error))
+            await runner.give_up(error)
         finally:
             self._activities.forget(runner.id)
-
-    def _tell(self, task: int, event: AnyEvent) -> None:
-        if isinstance(event, AttemptEnded):
-            self.runners.pop(event.attempt, None)
-        self._loop.observe(task, event)
+            if self.runners.get(runner.id) is runner:
+                del self.runners[runner.id]
+            touched = runner.evidence.touched()
+            for other in self.runners.values():
+                other.meanwhile |= touched
 
     def _touched_by_others(self, attempt: str) -> frozenset[str]:
-        """Paths that other attempts in the same tree touched meanwhile."""
+        """Paths that other attempts in the same tree touched meanwhile, those included that have ended."""
         paths: set[str] = set()
         for name, runner in self.runners.items():
-            if name != attempt:
-                paths |= runner.evidence.touched()
+            paths |= runner.meanwhile if name == attempt else runner.evidence.touched()
         return frozenset(paths)
 
     def _wake_at(self, task: int, at: float) -> None:
@@ -156,13 +163,13 @@ class World:
         if old is not None:
             old.cancel()
         loop = asyncio.get_running_loop()
-        delay = max(at - self._clock(), 0.0)
+        delay = min(max(at - self._clock(), 0.0), NAP_SECONDS)
         self._timers[task] = loop.call_later(delay, self._woke, task, at)
 
     def _woke(self, task: int, at: float) -> None:
         self._timers.pop(task, None)
         now = self._clock()
-        if now < at:  # the wall clock was set back
+        if now < at:  # a long way to go, or the wall clock was set back
             self._wake_at(task, at)
             return
         self._loop.observe(task, Woke(at=now, late=now - at > LATE_SECONDS))
@@ -170,17 +177,34 @@ class World:
     # --- documents ----------------------------------------------------------------------------------------
 
     def _write(self, task: Task, document: str, *, only_if_missing: bool) -> None:
+        """Have a document written; of several that wait, the newest. One at a time, so that none is overtaken."""
+        waiting = self._unwritten.get(document)
+        self._unwritten[document] = (task, only_if_missing and (waiting is None or waiting[1]))
+        if self._writing is None:
+            self._writing = self._do(self._write_all())
+
+    async def _write_all(self) -> None:
         try:
-            if document.endswith("/task.md"):
+            while self._unwritten:
+                document = next(iter(self._unwritten))
+                task, only_if_missing = self._unwritten.pop(document)
+                try:
+                    await asyncio.to_thread(self._write_one, task, document, only_if_missing)
+                except (OSError, PromptsideError) as error:
+                    # The draft is in the database; the file is only its rendering.
+                    log.warning("%s could not be written: %s", document, error)
+                self.watch(task)
+        finally:
+            self._writing = None
+
+    def _write_one(self, task: Task, document: str, only_if_missing: bool) -> None:
+        if document == f"{task.directory}/task.md":
+            if not only_if_missing or self.documents.on_disk(document) is None:
                 self.documents.put(document, task_file(task))
-            else:
-                form = find_form(task, document)
-                if form is not None:
-                    self.documents.write(task, form, only_if_missing=only_if_missing)
-        except (OSError, PromptsideError) as error:
-            # The draft is in the database; the file is only its rendering, and comes with the next change.
-            log.warning("%s could not be written: %s", document, error)
-        self.watch(task)
+            return
+        form = find_form(task, document)
+        if form is not None:
+            self.documents.write(task, form, only_if_missing=only_if_missing)
 
     async def _exclude(self) -> None:
         """Keep our own files out of the person's commits (DA-11)."""
@@ -197,7 +221,7 @@ class World:
     def watch(self, task: Task) -> None:
         """Notice when an approved document of this task changes (CW-23)."""
         directory = self.root / task.directory
-        if task.id in self._watches or not directory.is_dir():
+        if task.id in self._watches or self._loop.task(task.id) is None or not directory.is_dir():
             return
         try:
             number = task.id
@@ -206,32 +230,56 @@ class World:
             log.warning("%s can't be watched: %s", directory, error)
 
     def _look(self, number: int) -> None:
+        if number not in self._looks:
+            self._looks.add(number)
+            self._do(self._look_now(number))
+
+    async def _look_now(self, number: int) -> None:
+        self._looks.discard(number)  # what changes from here on is worth another look
         task = self._loop.task(number)
-        if task is None:
-            watch = self._watches.pop(number, None)
-            if watch is not None:
-                watch.close()
+        if task is None or not (self.root / task.directory).is_dir():
+            self._unwatch(number)
             return
-        for event in self.changed_artifacts(task):
-            self._loop.observe(number, event)
+        await self.notice(task)
+
+    async def notice(self, task: Task) -> bool:
+        """Tell what approved documents say something else now; whether there was any such."""
+        changed = await asyncio.to_thread(self.changed_artifacts, task)
+        for event in changed:
+            self._loop.observe(task.id, event)
+        return bool(changed)
+
+    def _unwatch(self, number: int) -> None:
+        watch = self._watches.pop(number, None)
+        if watch is not None:
+            watch.close()
+
+    def let_go(self, task: int) -> None:
+        """Nothing follows by itself any more."""
+        timer = self._timers.pop(task, None)
+        if timer is not None:
+            timer.cancel()
+        self._unwatch(task)
 
     def changed_artifacts(self, task: Task) -> list[ArtifactChanged]:
-        """Approved texts whose file is no longer what was approved; one that is gone counts as unchanged (M13)."""
+        """Approved texts whose file says something else than was approved, or says it again (CW-23).
+
+        A file that is gone counts as unchanged (M13).
+        """
         found: list[ArtifactChanged] = []
         for run in task.stages:
-            form = run.form
-            if form is None or not isinstance(run.status, Passed) or run.status.by is None or run.status.void:
+            form, status = run.form, run.status
+            if form is None or not isinstance(status, Passed) or status.by is None:
                 continue
             if not isinstance(form.definition, forms.TextDefinition):
                 continue  # the answers of a form are the draft's, whatever its file says
             try:
-                there = self.documents.on_disk(form.document)
-            except (OSError, PromptsideError):
+                there = self.documents.theirs(task, form)
+            except (OSError, PromptsideError) as error:
+                log.warning("%s can't be compared with what was approved: %s", form.document, error)
                 continue
-            if there is None:
-                continue
-            shown = forms.shown(form.definition, there)
-            if shown != form.shown:
+            shown = status.shown if there is None else forms.shown(form.definition, there)
+            if (shown != status.shown) != bool(status.void):
                 found.append(ArtifactChanged(at=self._clock(), stage=run.id, shown=shown))
         return found
 
@@ -272,27 +320,23 @@ class World:
         return await checkpoint.changed(self.root, self.keep, before, after)
 
     async def _restore(self, task: Task, wanted: effects.RestoreFiles) -> None:
+        """Put files back, and tell what came of it, in any case: the order was acknowledged."""
         pair = self._pair(task, wanted.stage, wanted.attempt)
-        if pair is None:
-            return
-        before, after = pair
-        try:
-            restored = await checkpoint.restore(
-                self.root, self.keep, before, expected=after, paths=wanted.paths or None
-            )
-        except CheckpointFailed as error:
-            log.error("files could not be put back: %s", error)  # noqa: TRY400  the sentence is the whole story
-            return
-        self._loop.observe(
-            task.id,
-            FilesRestored(
-                at=self._clock(),
-                stage=wanted.stage,
-                attempt=wanted.attempt,
-                paths=restored.done,
-                left=tuple(one.path for one in restored.left),
-            ),
+        done: tuple[str, ...] = ()
+        left = wanted.paths
+        if pair is not None:
+            before, after = pair
+            try:
+                restored = await checkpoint.restore(
+                    self.root, self.keep, before, expected=after, paths=wanted.paths or None
+                )
+                done, left = restored.done, tuple(one.path for one in restored.left)
+            except CheckpointFailed as error:
+                log.error("files could not be put back: %s", error)  # noqa: TRY400  the sentence is the whole story
+        event = FilesRestored(
+            at=self._clock(), stage=wanted.stage, attempt=wanted.attempt, paths=done, left=left
         )
+        self._loop.observe(task.id, event)
 
     def _pair(
         self, task: Task, stage: str, attempt: int
@@ -313,10 +357,11 @@ class World:
 
     # --- its end --------------------------------------------------------------------------------------------
 
-    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+    def _do(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         doing = asyncio.create_task(work)
         self._doing.add(doing)
         doing.add_done_callback(self._done)
+        return doing
 
     def _done(self, doing: asyncio.Task[None]) -> None:
         self._doing.discard(doing)
@@ -325,10 +370,10 @@ class World:
 
     async def close(self) -> None:
         """Let go of everything; agents at work go on."""
-        for timer in self._timers.values():
-            timer.cancel()
-        for watch in self._watches.values():
-            watch.close()
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        for number in (*self._timers, *self._watches):
+            self.let_go(number)
         for doing in list(self._doing):
             doing.cancel()
         await asyncio.gather(*self._doing, return_exceptions=True)

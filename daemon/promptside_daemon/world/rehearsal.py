@@ -66,12 +66,15 @@ def _filled(schema: dict[str, Any]) -> Any:
     """The plainest value that fits a schema."""
     if schema.get("enum"):
         return schema["enum"][0]
-    match schema.get("type", "object" if "properties" in schema else "string"):
+    if "const" in schema:
+        return schema["const"]
+    kind = schema.get("type", "object" if "properties" in schema else "string")
+    match kind[0] if isinstance(kind, list) else kind:
         case "object":
             properties: dict[str, Any] = schema.get("properties", {})
             return {key: _filled(value) for key, value in properties.items()}
         case "array":
-            return []
+            return [_filled(schema.get("items", {})) for _ in range(schema.get("minItems", 0))]
         case "boolean":
             return False
         case "integer" | "number":
@@ -79,4 +82,4 @@ def _filled(schema: dict[str, Any]) -> Any:
         case "null":
             return None
         case _:
-            return "Made up"[: schema.get("maxLength", 80)]
+            return "Made up".ljust(schema.get("minLength", 0), ".")[: schema.get("maxLength")]

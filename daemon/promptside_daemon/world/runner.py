@@ -9,9 +9,11 @@ import asyncio
 import contextlib
 import logging
 import shutil
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -35,20 +37,26 @@ from promptside_daemon.world.attempt import (
 )
 from promptside_daemon.world.checkpoint import Checkpoint, CheckpointFailed
 from promptside_daemon.world.claude.reader import Reader
-from promptside_daemon.world.claude.readings import Reading
 from promptside_daemon.world.documents import Documents, write_json
 from promptside_daemon.world.evidence import Evidence
 from promptside_daemon.world.follow import Follower, LineReader
 from promptside_daemon.world.launch import Launcher
-from promptside_daemon.world.listener import Listener
+from promptside_daemon.world.listener import Acted, Listener
+from promptside_daemon.world.processes import Process
 from promptside_daemon.world.secrets import keep_secrets_told, redactor_for
+from promptside_daemon.world.stderr import tail
 from promptside_protocol.views import Change, ProofView
 
 log = logging.getLogger(__name__)
 
 FREE_BYTES = 64 * 1024 * 1024
 """Less space than this and nothing is started: the CLI works on silently while its output is lost."""
-STDERR_TAIL = 16 * 1024
+LAST_BYTES = 8 * 1024 * 1024
+"""Less space than this and what runs is ended, while its end can still be written down."""
+LOOK_SECONDS = 30.0
+"""How often to look for that: on a full disk nothing is written, so that nothing wakes us either."""
+STOP_SECONDS = 45.0
+"""How long a keeper may take to end its agent, all graces counted; then it is killed, and we do it ourselves."""
 
 
 class Runner:
@@ -68,7 +76,7 @@ class Runner:
         rules: Callable[[], tuple[str, ...]],
         tell: Callable[[AnyEvent], None],
         others: Callable[[], frozenset[str]],
-        acted: Callable[[Reading], None],
+        acted: Acted,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.id = attempt
@@ -88,8 +96,12 @@ class Runner:
         self._deliver = False
         self._close = False
         self._stop = ""
+        self._stop_ordered = asyncio.Event()
+        self._condemned = False
         self.listener: Listener | None = None
         self.evidence = Evidence(project)
+        self.meanwhile: frozenset[str] = frozenset()
+        """Paths that attempts in the same tree touched which have ended since this one began."""
 
     # --- orders: each is remembered, and carried out as soon as it can be ---------------------------------
 
@@ -106,6 +118,7 @@ class Runner:
     def stop(self, reason: str) -> None:
         """End it; the first reason stands."""
         self._stop = self._stop or reason
+        self._stop_ordered.set()
         self._woken.set()
 
     # --- its life -----------------------------------------------------------------------------------------
@@ -121,6 +134,17 @@ class Runner:
             failure = await self._follow()
         await self._finish(failure)
 
+    async def give_up(self, error: Exception) -> None:
+        """A fault of ours in following it: it can't be vouched for, and is ended with all it started."""
+        reason = f"A fault in Promptside: {type(error).__name__}: {error}. The log has the details."
+        failure = Failure(kind="fault", sentence=reason)
+        try:
+            await self._end(self.hand, "a fault in Promptside")
+            await processes.end_marked(self.id)
+            self.hand.remove_environment()
+        finally:
+            self._tell(AttemptEnded(at=self._clock(), attempt=self.id, failure=failure))
+
     async def _start(self) -> Failure | None:
         task, attempt, stage = self._stand()
         if not isinstance(await asyncio.to_thread(self.hand.state), NotStarted):
@@ -129,20 +153,24 @@ class Runner:
             return None
         if self._stop:
             return None
+        if not self._project.is_dir():
+            return Failure(
+                kind="no_directory",
+                sentence=f"The project's directory {self._project} is not there any more.",
+                hint="Put it back and retry, or promptside project remove.",
+            )
         self.hand.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         free = shutil.disk_usage(self.hand.directory).free
         if free < FREE_BYTES:
-            return Failure(
-                kind="disk_full",
-                sentence=f"Only {free >> 20} MB are free where transcripts are kept.",
-                hint="Make room, then retry.",
-            )
+            return _disk_full(free)
         if not (self.hand.directory / "spec.json").exists():
-            failure = await self._prepare(task, attempt, stage)
-            if failure is not None:
+            failure = await self._unless_stopped(self._prepare(task, attempt, stage))
+            if self._stop:
+                await self._end(Attempt(self.hand.directory / "preparation"), self._stop)
+            if failure is not None or self._stop:
                 return failure
-        self._launcher.greet(self.hand)
         try:
+            await asyncio.to_thread(self._launcher.greet, self.hand)
             await asyncio.to_thread(self.hand.start)
         except StartFailedError as error:
             return Failure(kind="start", sentence=f"The agent could not be started: {error}.", retryable=True)
@@ -157,18 +185,29 @@ class Runner:
             return Failure(
                 kind="checkpoint", sentence=f"The files could not be kept before the start: {error}."
             )
-        write_json(self.hand.directory / "before.json", before)
+        await asyncio.to_thread(write_json, self.hand.directory / "before.json", before)
         return await self._launcher.prepare(self.hand, task, attempt, stage)
 
+    async def _unless_stopped(self, work: Coroutine[Any, Any, Failure | None]) -> Failure | None:
+        """What the work comes to; it is given up when a stop is ordered."""
+        doing = asyncio.ensure_future(work)
+        stopped = asyncio.ensure_future(self._stop_ordered.wait())
+        try:
+            await asyncio.wait((doing, stopped), return_when=asyncio.FIRST_COMPLETED)
+            return doing.result() if doing.done() else None
+        finally:
+            doing.cancel()
+            stopped.cancel()
+            await asyncio.gather(doing, stopped, return_exceptions=True)
+
     async def _follow(self) -> Failure | None:
-        task, attempt, stage = self._stand()
-        limits = limits_for(task.limits, stage)
+        _, attempt, stage = self._stand()
         keeper = self.hand.keeper()
         if keeper is None:
             return None  # stopped before it began
         reader = Reader(wants_structured=self._launcher.schema(stage) is not None)
         redactor = redactor_for(self.hand.directory)
-        self.listener = Listener(
+        listener = self.listener = Listener(
             attempt=attempt,
             stage=stage,
             root=self._project,
@@ -177,7 +216,7 @@ class Runner:
             evidence=self.evidence,
             driving=self._launcher.driving(self.hand),
             given_for_good=self._rules,
-            stage_rules=self._launcher.rules(stage),
+            stage_rules=await asyncio.to_thread(self._launcher.rules, stage),
             answer=Answer(self._documents, redactor, self._launcher.schema(stage)),
             redactor=redactor,
             hand=self.hand,
@@ -186,6 +225,18 @@ class Runner:
             clock=self._clock,
         )
         lines = LineReader(self.hand.transcript)
+        await self._hear(listener, lines, keeper, stage)
+        torn = lines.unfinished()
+        if torn.strip():
+            listener.torn(lines.offset + len(torn))
+        code, signal_, words, overtime = self._exit()
+        if overtime and not listener.done:
+            self._condemn_overtime(stage)
+        return listener.judge(code, signal_, words, stderr=tail(self.hand.stderr))
+
+    async def _hear(self, listener: Listener, lines: LineReader, keeper: Process, stage: Stage) -> None:
+        """Read, deliver and watch, until the keeper is dead and nothing is left to be read."""
+        limits = limits_for(self._stand()[0].limits, stage)
         dead = asyncio.Event()
 
         def died() -> None:
@@ -195,57 +246,87 @@ class Runner:
         called_off = processes.on_death(keeper, died)
         loop = asyncio.get_running_loop()
         heard = loop.time()
+        kill_at: float | None = None
         try:
             with self._follower.watch(self.hand.directory, self._woken.set):
                 while True:
                     last_round = dead.is_set()
-                    if await self._read(lines):
+                    if await self._read(listener, lines):
                         heard = loop.time()
                         continue
                     if last_round:
-                        break
-                    await self._carry_out()
-                    busy = reader.busy or self.listener.quiet
-                    if busy:
-                        heard = loop.time()
-                    silence = limits.silence_s - (loop.time() - heard) if limits.silence_s > 0 else None
-                    if silence is not None and silence <= 0:
+                        return
+                    self._look_around()
+                    if await self._carry_out(listener, keeper):
+                        kill_at = kill_at or loop.time() + STOP_SECONDS
+                    now = loop.time()
+                    if listener.busy:
+                        heard = now
+                    silent_at = heard + limits.silence_s if limits.silence_s > 0 else None
+                    if silent_at is not None and now >= silent_at:
                         self._condemn_silence(stage, limits.silence_s)
-                        silence, heard = None, loop.time()
+                        heard, silent_at = now, None
+                    if kill_at is not None and now >= kill_at:
+                        log.error("the keeper of attempt %s does not obey and is killed", self.id)
+                        processes.send_signal(keeper, signal.SIGKILL)
+                        kill_at = now + STOP_SECONDS
+                    next_look = min(t for t in (silent_at, kill_at, now + LOOK_SECONDS) if t is not None)
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._woken.wait(), silence)
+                        await asyncio.wait_for(self._woken.wait(), next_look - now)
                     self._woken.clear()
         finally:
             called_off()
-        torn = lines.unfinished()
-        if torn.strip():
-            self.listener.torn(lines.offset + len(torn))
-        return self.listener.judge(*self._exit(), stderr=self._stderr())
 
-    async def _read(self, lines: LineReader) -> bool:
+    async def _read(self, listener: Listener, lines: LineReader) -> bool:
         """Read one portion; true if there was any."""
-        if self.listener is None:
-            return False
         offset = lines.offset
         portion = lines.read()
         for line in portion:
             offset += len(line) + 1
-            self.listener.hear(line, offset)
+            listener.hear(line, offset)
         if portion:
             await asyncio.sleep(0)  # a flood must not keep the loop from everybody else
         return bool(portion)
 
-    async def _carry_out(self) -> None:
-        """What was ordered meanwhile, in an order that loses nothing: messages, end of input, stop."""
-        if self._deliver and self.listener is not None:
-            self._deliver = False
-            self.listener.deliver()
-        if self._close:
-            self._close = False
-            self.hand.close()
-        if self._stop:
-            reason, self._stop = self._stop, ""
-            await asyncio.to_thread(self.hand.stop, reason)
+    async def _carry_out(self, listener: Listener, keeper: Process) -> bool:
+        """What was ordered meanwhile, in an order that loses nothing: messages, end of input, stop.
+
+        True if it was told to stop.
+        """
+        try:
+            if self._deliver:
+                self._deliver = False
+                listener.deliver()
+            if self._close:
+                self._close = False
+                self.hand.close()
+        except OSError as error:
+            self._condemn(
+                "undelivered",
+                f"A message could not be handed to the agent: {error.strerror}.",
+                "Is the disk full? Make room, then retry.",
+            )
+        if not self._stop:
+            return False
+        reason, self._stop = self._stop, ""
+        if not await asyncio.to_thread(self.hand.stop, reason):
+            processes.send_signal(keeper, signal.SIGTERM)  # its directory is gone, and with it its control
+        return True
+
+    def _look_around(self) -> None:
+        """Notice what nobody tells: the directory was removed, the disk is full."""
+        try:
+            free = shutil.disk_usage(self.hand.directory).free
+        except OSError:
+            self._condemn(
+                "directory_gone",
+                "The attempt's directory was removed while its agent was at work.",
+                "Leave Promptside's data directory alone, then retry.",
+            )
+            return
+        if free < LAST_BYTES:
+            failure = _disk_full(free)
+            self._condemn(failure.kind, failure.sentence, failure.hint)
 
     async def _finish(self, failure: Failure | None) -> None:
         found = find_attempt(task, self.id) if (task := self._current()) else None
@@ -255,10 +336,13 @@ class Runner:
         if left:
             pids = ", ".join(str(p.pid) for p in left)
             log.error("processes %s of attempt %s could not be ended", pids, self.id)
+        try:
+            self.hand.remove_environment()
+            await asyncio.to_thread(keep_secrets_told, self.hand.directory)
+        except OSError as error:
+            log.warning("attempt %s could not be tidied up: %s", self.id, error)
         stage = task.pipeline.stages[found[0]]
-        after, changes, proof, note = await self._compare(stage)
-        self.hand.remove_environment()
-        await asyncio.to_thread(keep_secrets_told, self.hand.directory)
+        after, changes, proof, note = await self._compare(task, stage)
         self._tell(
             AttemptEnded(
                 at=self._clock(),
@@ -272,16 +356,18 @@ class Runner:
             )
         )
 
-    async def _compare(self, stage: Stage) -> tuple[str, tuple[Change, ...], ProofView | None, str]:
+    async def _compare(
+        self, task: Task, stage: Stage
+    ) -> tuple[str, tuple[Change, ...], ProofView | None, str]:
         """What changed since the checkpoint, and for a read-only stage whether the agent can have done it."""
         before = self.before()
         if before is None:
             return "", (), None, ""
         try:
-            after = await checkpoint.take(self._project, self._keep, f"task-{self._stand()[0].id}")
-            write_json(self.hand.directory / "after.json", after)
+            after = await checkpoint.take(self._project, self._keep, f"task-{task.id}")
+            await asyncio.to_thread(write_json, self.hand.directory / "after.json", after)
             found = await checkpoint.changed(self._project, self._keep, before, after)
-        except CheckpointFailed as error:
+        except (CheckpointFailed, OSError) as error:
             return "", (), None, f"What it changed could not be found out: {error}."
         changes = tuple(
             Change(path=c.path, kind=c.kind, added=c.added_lines, removed=c.removed_lines) for c in found
@@ -292,11 +378,18 @@ class Runner:
             changes = tuple(c for c in changes if c.path in proof.breach)
         return after.id, changes, proof, ""
 
-    def broken(self, error: Exception) -> AttemptEnded:
-        """A fault of ours in following it: the attempt can't be vouched for."""
-        self.hand.stop("a fault in Promptside")
-        failure = Failure(kind="fault", sentence=f"A fault in Promptside: {error}. The log has the details.")
-        return AttemptEnded(at=self._clock(), attempt=self.id, failure=failure)
+    async def _end(self, hand: Attempt, reason: str) -> None:
+        """Have a keeper end all it holds, and wait for that; one that doesn't obey is killed."""
+        keeper = hand.keeper()
+        if keeper is None:
+            return
+        await asyncio.to_thread(hand.stop, reason)
+        try:
+            await asyncio.wait_for(processes.death(keeper), STOP_SECONDS)
+        except TimeoutError:
+            log.warning("the keeper of %s does not obey and is killed", hand.directory)
+            processes.send_signal(keeper, signal.SIGKILL)
+            await processes.death(keeper)
 
     def before(self) -> Checkpoint | None:
         """The tree before the attempt started, if it got that far."""
@@ -314,42 +407,53 @@ class Runner:
         return task, found[2], task.pipeline.stages[found[0]]
 
     def _condemn_silence(self, stage: Stage, seconds: float) -> None:
-        minutes = max(round(seconds / 60), 1)
-        self._tell(
-            Condemned(
-                at=self._clock(),
-                attempt=self.id,
-                failure=Failure(
-                    kind="silence",
-                    sentence=f"{stage.name} was silent for {minutes} min and was stopped, "
-                    "with every process it had started.",
-                    retryable=True,
-                ),
-            )
-        )
+        sentence = f"{stage.name} was silent for {_time(seconds)} and was stopped, {WITH_ALL}."
+        failure = Failure(kind="silence", sentence=sentence, retryable=True)
+        self._tell(Condemned(at=self._clock(), attempt=self.id, failure=failure))
 
-    def _exit(self) -> tuple[int | None, int | None, str]:
-        """Code, signal, and the keeper's own words about the end."""
+    def _condemn_overtime(self, stage: Stage) -> None:
+        limit = limits_for(self._stand()[0].limits, stage).stage_s
+        sentence = f"{stage.name} took longer than its {_time(limit)} and was stopped, {WITH_ALL}."
+        failure = Failure(kind="time_limit", sentence=sentence, retryable=True)
+        self._tell(Condemned(at=self._clock(), attempt=self.id, failure=failure))
+
+    def _condemn(self, kind: str, sentence: str, hint: str) -> None:
+        """Say once why it is to be ended."""
+        if not self._condemned:
+            self._condemned = True
+            failure = Failure(kind=kind, sentence=sentence, hint=hint)
+            self._tell(Condemned(at=self._clock(), attempt=self.id, failure=failure))
+
+    def _exit(self) -> tuple[int | None, int | None, str, bool]:
+        """Code, signal, the keeper's own words about the end, and whether a time limit brought it."""
         match self.hand.state():
             case Ended(exit=exit_):
                 words = exit_.detail if exit_.reason != "exited" else ""
-                return exit_.code, exit_.signal, words
+                return exit_.code, exit_.signal, words, exit_.reason == "limit"
             case Lost():
-                return None, None, "the process that held the agent was killed"
+                return None, None, "the process that held the agent was killed", False
             case _:
-                return None, None, ""
-
-    def _stderr(self) -> str:
-        try:
-            with self.hand.stderr.open("rb") as file:
-                file.seek(0, 2)
-                file.seek(max(file.tell() - STDERR_TAIL, 0))
-                return file.read().decode(errors="replace")
-        except FileNotFoundError:
-            return ""
+                return None, None, "", False
 
     def _partial_usage(self) -> Usage | None:
         return self.listener.usage() if self.listener is not None else None
+
+
+WITH_ALL = "with every process it had started"
+
+
+def _disk_full(free: int) -> Failure:
+    return Failure(
+        kind="disk_full",
+        sentence=f"Only {free >> 20} MB are free where transcripts are kept.",
+        hint="Make room (promptside gc shows what can go), then retry.",
+    )
+
+
+def _time(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:g} s"
+    return f"{round(seconds / 60)} min" if seconds < 7200 else f"{round(seconds / 3600)} h"
 
 
 def read_checkpoint(path: Path) -> Checkpoint | None:

@@ -32,7 +32,7 @@ def keep_secrets_told(directory: Path) -> None:
     """After the end: forget every value that the transcript does not hold."""
     values = _noted(directory)
     if values:
-        write_json(directory / NAME, [v for v in values if _holds(directory / "transcript.ndjson", v)])
+        write_json(directory / NAME, sorted(_held(directory / "transcript.ndjson", values)))
 
 
 def _noted(directory: Path) -> list[str]:
@@ -42,17 +42,19 @@ def _noted(directory: Path) -> list[str]:
         return []
 
 
-def _holds(transcript: Path, value: str) -> bool:
-    """Whether a value stands in the file, as it is or as JSON writes it."""
-    wanted = {value.encode(), msgspec.json.encode(value)[1:-1]}
-    overlap = max(len(w) for w in wanted)
+def _held(transcript: Path, values: list[str]) -> set[str]:
+    """Which of the values stand in the file, as they are or as JSON writes them."""
+    wanted = {value: {value.encode(), msgspec.json.encode(value)[1:-1]} for value in values}
+    overlap = max(len(form) for forms in wanted.values() for form in forms)
+    found: set[str] = set()
     try:
         with transcript.open("rb") as file:
-            held = b""
-            while chunk := file.read(CHUNK_BYTES):
-                held = held[-overlap:] + chunk
-                if any(w in held for w in wanted):
-                    return True
+            piece = b""
+            while len(found) < len(wanted) and (chunk := file.read(CHUNK_BYTES)):
+                piece = piece[-overlap:] + chunk
+                found |= {
+                    v for v, forms in wanted.items() if v not in found and any(f in piece for f in forms)
+                }
     except FileNotFoundError:
         pass
-    return False
+    return found

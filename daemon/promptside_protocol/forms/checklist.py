@@ -6,6 +6,7 @@ A note is one paragraph: white space of any kind in it counts as one blank, so w
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 from promptside_protocol.forms.document import (
@@ -25,7 +26,7 @@ from promptside_protocol.forms.grammar import (
     Section,
     Sections,
     broken_ticks,
-    heading,
+    is_heading,
     missing,
     prose,
     sections,
@@ -35,7 +36,8 @@ from promptside_protocol.forms.kind import Edit, Kind, Reading, error, unknown
 SENTENCE = 'Tick every item you have reviewed. A note goes behind "Note:".'
 GROUPS: Final = {"critical": "Critical", "warning": "Warning", "info": "Info"}
 LEVEL = 2
-_ID: Final = re.compile(r"^\*\*(\w+)\*\*")
+_OPENING: Final = re.compile(r"^ {0,3}(?:[-*+] *)?\[[^\]\n]{0,2}\][ \t]*\*\*(\w+)\*\*")
+"""A point is where it is, also when its tick is broken."""
 _NOTE: Final = re.compile(r"^([ \t]+)([-*+][ \t]+)?Note:[ \t]*(.*)$")
 
 
@@ -66,7 +68,7 @@ def _read(definition: ChecklistDefinition, page: Page) -> Reading[ChecklistAnswe
     cut = _sections(definition, page)
     problems: list[Problem] = [
         *cut.problems,
-        *missing(page, {item.id: item.id for item in definition.items}, cut.found),
+        *missing(page, {item.id: item.id for item in definition.items}, cut.found, _opens(definition)),
         *broken_ticks(page.tokens()),
     ]
     items: dict[str, Tick] = {}
@@ -94,19 +96,18 @@ def _read(definition: ChecklistDefinition, page: Page) -> Reading[ChecklistAnswe
     return Reading(answers=answers, found=cut.found, problems=tuple(problems), bodies=bodies)
 
 
-def _sections(definition: ChecklistDefinition, page: Page) -> Sections:
+def _opens(definition: ChecklistDefinition) -> Callable[[str], str | None]:
     known = {item.id for item in definition.items}
 
     def opens(line: str) -> str | None:
-        tick = TICK.match(line)
-        name = _ID.match(tick[4]) if tick else None
-        return name[1] if name and name[1] in known else None
+        found = _OPENING.match(line)
+        return found[1] if found and found[1] in known else None
 
-    def closes(line: str) -> bool:
-        found = heading(line)
-        return found is not None and found[0] <= LEVEL
+    return opens
 
-    return sections(page, opens, closes, lambda ref: ref)
+
+def _sections(definition: ChecklistDefinition, page: Page) -> Sections:
+    return sections(page, _opens(definition), lambda line: is_heading(line, LEVEL), lambda ref: ref)
 
 
 def _ticked(page: Page, section: Section) -> bool:
@@ -158,8 +159,7 @@ def _write(definition: ChecklistDefinition, page: Page, answers: ChecklistAnswer
     for ref, section in _sections(definition, page).found.items():
         wanted = answers.items.get(ref, Tick())
         tick = TICK.match(page.lines[section.start])
-        assert tick is not None
-        if wanted.ticked != (tick[2] in "xX"):
+        if tick and wanted.ticked != (tick[2] in "xX"):
             line = f"{tick[1]}{'x' if wanted.ticked else ' '}{tick[3]}{tick[4]}"
             edits.append(Edit(section.start, section.start + 1, (line,)))
         notes = _notes(page, section)

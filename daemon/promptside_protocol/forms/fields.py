@@ -5,42 +5,47 @@ What the agent proposes is where the document begins; an answer is a value that 
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable
-from typing import Any, Final, NoReturn, assert_never
+from functools import partial
+from typing import Any
 
 from promptside_protocol.forms.document import (
     Field,
     FieldsAnswers,
     FieldsDefinition,
-    FormError,
     Lack,
     Problem,
 )
-from promptside_protocol.forms.escape import clean, encode, normal, one_line, shifted, unfenced
 from promptside_protocol.forms.grammar import (
     Page,
     Section,
     Sections,
-    broken_ticks,
     heading,
+    is_heading,
     missing,
     prose,
     sections,
 )
-from promptside_protocol.forms.kind import Edit, Kind, Reading, error, unknown
-from promptside_protocol.forms.slot import bulleted, flipped, free_text, replaced, tick_line, ticks
-
-LEVEL = 2
-_NUMBERS: Final = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_NOT_PLAIN: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_TICKED: Final = frozenset({"enum", "boolean", "any"})
+from promptside_protocol.forms.kind import Edit, Kind, Reading, unknown
+from promptside_protocol.forms.slot import replaced
+from promptside_protocol.forms.widgets import (
+    LEVEL,
+    TICKED,
+    checked,
+    chosen_texts,
+    flips,
+    proposed,
+    same,
+    value_in,
+    value_lines,
+)
 
 
 def field_values(definition: FieldsDefinition, answers: FieldsAnswers) -> dict[str, Any]:
     """Every field's value as it stands: the person's, else the agent's; None is an empty field."""
-    return {f.key: answers.values[f.key] if f.key in answers.values else _start(f) for f in definition.fields}
+    return {
+        f.key: answers.values[f.key] if f.key in answers.values else proposed(f) for f in definition.fields
+    }
 
 
 def is_blank(value: object) -> bool:
@@ -56,60 +61,9 @@ def _render(definition: FieldsDefinition) -> list[str]:
     lines: list[str] = []
     for field in definition.fields:
         suffix = " (required)" if field.required else ""
-        value = _value_lines(field, _start(field), ends_item)
+        value = value_lines(field, proposed(field), ends_item)
         lines += [f"## {field.label}{suffix}", "", *value, *([""] if value else [])]
     return lines
-
-
-def _start(field: Field) -> Any:
-    """The agent's value as it reads in the document."""
-    value = field.value
-    match field.widget:
-        case "line":
-            return " ".join(clean(value).split()) or None if isinstance(value, str) else None
-        case "text":
-            return shifted(value, LEVEL) or None if isinstance(value, str) else None
-        case "enum":
-            return value if value in field.choices else None
-        case "boolean":
-            return value if isinstance(value, bool) else None
-        case "any":
-            listed = value if isinstance(value, list | tuple) else ()
-            return [c for c in field.choices if c in listed] or None
-        case "bullets":
-            listed = value if isinstance(value, list | tuple) else ()
-            return _entries([v for v in listed if isinstance(v, str)]) or None
-        case "json":
-            return value if _json(value) else None
-    assert_never(field.widget)
-
-
-def _value_lines(field: Field, value: Any, ends_item: Callable[[str], bool]) -> list[str]:
-    match field.widget:
-        case "line":
-            return encode(value or "", _is_top_heading)
-        case "text":
-            return encode(value or "", ends_item)
-        case "enum":
-            return [tick_line(one_line(c), on=c == value) for c in field.choices]
-        case "boolean":
-            return [tick_line("Yes", on=value is True), tick_line("No", on=value is False)]
-        case "any":
-            return [tick_line(one_line(c), on=c in (value or ())) for c in field.choices]
-        case "bullets":
-            return [f"- {entry}" for entry in value or ()]
-        case "json":
-            return [] if value is None else ["```json", *_json(value).split("\n"), "```"]
-    assert_never(field.widget)
-
-
-def _json(value: Any) -> str:
-    """A value as JSON in lines that every editor counts alike; empty if it can't be written."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
-    except (RecursionError, TypeError, ValueError):
-        return ""
-    return _NOT_PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _write(definition: FieldsDefinition, page: Page, answers: FieldsAnswers) -> list[Edit]:
@@ -121,37 +75,18 @@ def _write(definition: FieldsDefinition, page: Page, answers: FieldsAnswers) -> 
         section = found.get(field.key)
         if section is None:
             continue
-        value, problems = _value(field, page, section, ends_item)
+        value, problems = value_in(field, page, section, ends_item)
         broken = any(problem.severity == "error" for problem in problems)
         if broken and field.key not in answers.values:
             continue  # what can't be read is the person's to mend, not ours to overwrite
-        if _same(value, wanted[field.key]) and not broken:
+        if same(value, wanted[field.key]) and not broken:
             continue
-        if field.widget in _TICKED:
-            edits += _flips(field, page, section, wanted[field.key])
+        if field.widget in TICKED:
+            edits += flips(field, page, section, wanted[field.key])
         else:
-            lines = _value_lines(field, wanted[field.key], ends_item)
+            lines = value_lines(field, wanted[field.key], ends_item)
             edits.append(replaced(page, section.start + 1, section.end, ["", *lines, ""] if lines else [""]))
     return edits
-
-
-def _flips(field: Field, page: Page, section: Section, value: Any) -> list[Edit]:
-    """Edits of the ticks whose state differs; a choice that was deleted is put back if it is chosen."""
-    chosen = _chosen_texts(field, value)
-    there = ticks(page, section.start + 1, section.end)
-    known = {"Yes", "No"} if field.widget == "boolean" else {one_line(c) for c in field.choices}
-    edits = [
-        flipped(page, t.at, on=not t.on) for t in there if t.text in known and t.on != (t.text in chosen)
-    ]
-    behind = there[-1].at + 1 if there else section.start + 1
-    absent = [text for text in chosen if text not in {t.text for t in there}]
-    return [*edits, *([Edit(behind, behind, tuple(tick_line(t, on=True) for t in absent))] if absent else [])]
-
-
-def _chosen_texts(field: Field, value: Any) -> list[str]:
-    if field.widget == "boolean":
-        return [] if value is None else ["Yes" if value else "No"]
-    return [one_line(v) for v in (value if isinstance(value, list) else [value]) if isinstance(v, str)]
 
 
 # --- reading ------------------------------------------------------------------------------------------
@@ -161,24 +96,20 @@ def _read(definition: FieldsDefinition, page: Page) -> Reading[FieldsAnswers]:
     cut = _sections(definition, page)
     ends_item = _ends_item(definition)
     labels = {f.key: f.label for f in definition.fields}
-    problems: list[Problem] = [*cut.problems, *missing(page, labels, cut.found)]
+    problems: list[Problem] = [*cut.problems, *missing(page, labels, cut.found, _opens(definition))]
     values: dict[str, Any] = {}
     bodies: dict[str, str] = {}
     for field in definition.fields:
         section = cut.found.get(field.key)
         if section is None:
             continue
-        value, faults = _value(field, page, section, ends_item)
+        value, faults = value_in(field, page, section, ends_item)
         problems += [*faults, *_foreign_headings(field, page, section)]
-        if not any(fault.severity == "error" for fault in faults) and not _same(value, _start(field)):
+        if not any(fault.severity == "error" for fault in faults) and not same(value, proposed(field)):
             values[field.key] = value
         bodies[field.key] = prose(page, section.start + 1, section.end)
     answers = FieldsAnswers(values=values)
     return Reading(answers=answers, found=cut.found, problems=tuple(problems), bodies=bodies)
-
-
-def _keys(definition: FieldsDefinition) -> dict[str, str]:
-    return {_folded(f.label): f.key for f in definition.fields}
 
 
 def _folded(label: str) -> str:
@@ -192,34 +123,24 @@ def _folded(label: str) -> str:
 
 
 def _ends_item(definition: FieldsDefinition) -> Callable[[str], bool]:
-    keys = _keys(definition)
-
-    def ends_item(line: str) -> bool:
-        found = heading(line)
-        return found is not None and (found[0] < LEVEL or (found[0] == LEVEL and _folded(found[1]) in keys))
-
-    return ends_item
+    opens = _opens(definition)
+    return lambda line: is_heading(line, LEVEL - 1) or opens(line) is not None
 
 
-def _is_top_heading(line: str) -> bool:
-    """Whether a line would look like a field, known or not."""
-    found = heading(line)
-    return found is not None and found[0] <= LEVEL
-
-
-def _sections(definition: FieldsDefinition, page: Page) -> Sections:
-    keys = _keys(definition)
-    labels = {f.key: f.label for f in definition.fields}
+def _opens(definition: FieldsDefinition) -> Callable[[str], str | None]:
+    keys = {_folded(f.label): f.key for f in definition.fields}
 
     def opens(line: str) -> str | None:
         found = heading(line)
         return keys.get(_folded(found[1])) if found and found[0] == LEVEL else None
 
-    def closes(line: str) -> bool:
-        found = heading(line)
-        return found is not None and found[0] < LEVEL
+    return opens
 
-    return sections(page, opens, closes, labels.__getitem__)
+
+def _sections(definition: FieldsDefinition, page: Page) -> Sections:
+    labels = {f.key: f.label for f in definition.fields}
+    closes = partial(is_heading, level=LEVEL - 1)
+    return sections(page, _opens(definition), closes, labels.__getitem__)
 
 
 def _foreign_headings(field: Field, page: Page, section: Section) -> list[Problem]:
@@ -234,87 +155,6 @@ def _foreign_headings(field: Field, page: Page, section: Section) -> list[Proble
         for at, line in page.tokens(section.start + 1, section.end)
         if (found := heading(line)) and found[0] == LEVEL
     ]
-
-
-def _value(
-    field: Field, page: Page, section: Section, ends_item: Callable[[str], bool]
-) -> tuple[Any, list[Problem]]:
-    """A field's value in the document; None if it is empty."""
-    start, end = section.start + 1, section.end
-    match field.widget:
-        case "line":
-            filled = [at for at, line in page.rows(start, end) if line]
-            text = free_text(page, start, end, _is_top_heading) or None
-            if len(filled) < 2:
-                return text, []
-            many = _NUMBERS[len(filled)] if len(filled) < len(_NUMBERS) else str(len(filled))
-            return text, [error(filled[1], "line", f"{field.label} is one line; this is {many}.", field.key)]
-        case "text":
-            return free_text(page, start, end, ends_item) or None, []
-        case "enum" | "boolean" | "any":
-            return _ticked(field, page, section)
-        case "bullets":
-            return bulleted([line for _, line in page.rows(start, end)]) or None, []
-        case "json":
-            return _json_value(field, page, section)
-    assert_never(field.widget)
-
-
-def _ticked(field: Field, page: Page, section: Section) -> tuple[Any, list[Problem]]:
-    start, end = section.start + 1, section.end
-    values: dict[str, Any] = {one_line(c): c for c in field.choices}
-    if field.widget == "boolean":
-        values = {"Yes": True, "No": False}
-    problems = broken_ticks(page.tokens(start, end))
-    chosen: list[Any] = []
-    for tick in ticks(page, start, end):
-        if tick.text not in values:
-            text = f"'{tick.text}' is not one of the choices."
-            problems.append(
-                Problem(line=tick.at + 1, severity="warning", code="form-choice", text=text, ref=field.key)
-            )
-        elif tick.on and values[tick.text] not in chosen:
-            chosen.append(values[tick.text])
-    if field.widget == "any":
-        return [c for c in field.choices if c in chosen] or None, problems
-    if len(chosen) > 1:
-        text = f"{field.label}: {len(chosen)} are ticked, one is wanted."
-        problems.append(error(section.start, "many", text, field.key))
-    return chosen[0] if len(chosen) == 1 else None, problems
-
-
-def _json_value(field: Field, page: Page, section: Section) -> tuple[Any, list[Problem]]:
-    rows = [(at, line) for at, line in page.rows(section.start + 1, section.end)]
-    while rows and not rows[-1][1]:
-        rows.pop()
-    while rows and not rows[0][1]:
-        rows.pop(0)
-    lines = [line for _, line in rows]
-    inner = unfenced(lines)
-    text = "\n".join(lines) if inner is None else inner
-    if not text.strip():
-        return None, []
-    try:
-        return json.loads(text, parse_constant=_refused, parse_float=_finite), []
-    except (RecursionError, ValueError) as fault:
-        reason = fault.msg if isinstance(fault, json.JSONDecodeError) else "it is not plain data"
-        first = rows[0][0] + (inner is not None)
-        at = first + fault.lineno - 1 if isinstance(fault, json.JSONDecodeError) else first
-        return None, [error(at, "json", f"{field.label} is not valid JSON: {reason}.", field.key)]
-
-
-def _refused(word: str) -> NoReturn:
-    raise ValueError(word)
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    return value if abs(value) != float("inf") else _refused(text)
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Equal as JSON: true is not 1, and 1 is not 1.0."""
-    return one is other or _json(one) == _json(other)
 
 
 # --- gate and plain data ------------------------------------------------------------------------------
@@ -335,62 +175,22 @@ def _from_plain(definition: FieldsDefinition, plain: dict[str, Any]) -> FieldsAn
     for key, value in plain.items():
         if key not in fields:
             raise unknown("field", key, list(fields))
-        kept = _checked(fields[key], value)
-        if not _same(kept, _start(fields[key])):
+        kept = checked(fields[key], value)
+        if not same(kept, proposed(fields[key])):
             values[key] = kept
     return FieldsAnswers(values={key: values[key] for key in fields if key in values})
-
-
-def _checked(field: Field, value: Any) -> Any:
-    """A value as it is kept; None if it empties the field."""
-    if value is None:
-        return None
-    match field.widget:
-        case "line" | "text":
-            if not isinstance(value, str):
-                raise FormError(f"{field.label} takes a text.")
-            text = normal(value)
-            if field.widget == "line" and "\n" in text:
-                raise FormError(f"{field.label} is one line; this is more.")
-            return text or None
-        case "enum":
-            if value != "" and value not in field.choices:
-                raise FormError(f"{field.label} takes one of: {', '.join(field.choices)}.")
-            return value or None
-        case "boolean":
-            if value != "" and not isinstance(value, bool):
-                raise FormError(f"{field.label} takes true or false.")
-            return None if value == "" else value
-        case "any":
-            if not isinstance(value, list | tuple) or any(v not in field.choices for v in value):
-                raise FormError(f"{field.label} takes a list of: {', '.join(field.choices)}.")
-            return [c for c in field.choices if c in value] or None
-        case "bullets":
-            if not isinstance(value, list | tuple) or not all(isinstance(v, str) for v in value):
-                raise FormError(f"{field.label} takes a list of texts.")
-            return _entries(list(value)) or None
-        case "json":
-            text = _json(value)
-            if not text:
-                raise FormError(f"{field.label} takes JSON.")
-            return json.loads(text)
-    assert_never(field.widget)
-
-
-def _entries(values: list[str]) -> list[str]:
-    return [entry for entry in (" ".join(clean(v).split()) for v in values) if entry]
 
 
 def _words(definition: FieldsDefinition, _bodies: dict[str, str], answers: FieldsAnswers) -> str:
     values = field_values(definition, answers)
     parts = [f"“{definition.title}” was approved with these values:"]
     for field in definition.fields:
-        lines = _value_lines(field, values[field.key], lambda _: False)
+        lines = value_lines(field, values[field.key], lambda _: False)
         text = "\n".join(lines) if not is_blank(values[field.key]) else "(empty)"
         if field.widget in ("line", "text") and isinstance(values[field.key], str):
             text = values[field.key]
-        elif field.widget in _TICKED:
-            text = ", ".join(_chosen_texts(field, values[field.key])) or "(empty)"
+        elif field.widget in TICKED:
+            text = ", ".join(chosen_texts(field, values[field.key])) or "(empty)"
         parts.append(f"## {field.label}\n\n{text}")
     return "\n\n".join(parts)
 

@@ -53,9 +53,10 @@ class Page:
 
     def __init__(self, text: str) -> None:
         self.lines: list[str] = [line.rstrip(BLANKS) for line in LINE_END.split(text)]
-        self.code: list[bool] = []
-        self.unclosed: int | None = None
-        """The line that opens a code block which nothing closes."""
+        self.code: list[int] = []
+        """For each line the line (from 1) that opens its code block; 0 outside of code."""
+        self.unclosed = 0
+        """The line (from 1) that opens a code block which nothing closes, if there is one."""
         self.conflict: int | None = None
         self.trailers: set[int] = set()
         self.notes: set[int] = set()
@@ -66,21 +67,22 @@ class Page:
         opened = 0
         for at, line in enumerate(self.lines):
             if fence is not None:
-                self.code.append(True)
+                self.code.append(opened)
                 if fence.closed_by(line):
                     fence = None
                 continue
             fence = opening(line)
-            self.code.append(fence is not None)
+            opened = at + 1 if fence is not None else 0
+            self.code.append(opened)
             if fence is not None:
-                opened = at
-            elif NOTE.match(line):
+                continue
+            if NOTE.match(line):
                 self.notes.add(at)
             elif TRAILER.match(line):
                 self.trailers.add(at)
             elif self.conflict is None and CONFLICT.match(line):
                 self.conflict = at
-        self.unclosed = opened if fence is not None else None
+        self.unclosed = opened if fence is not None else 0
 
     def tokens(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, str]]:
         """The lines that may hold a token: no code, no note, not the last line."""
@@ -100,8 +102,6 @@ class Sections(Struct, frozen=True, kw_only=True):
 
     found: dict[str, Section]
     problems: tuple[Problem, ...] = ()
-    outside: tuple[int, ...] = ()
-    """Lines with tokens that belong to no item."""
 
 
 def opening(line: str) -> Fence | None:
@@ -122,16 +122,27 @@ def heading(line: str) -> tuple[int, str] | None:
     return len(found[1]), bare.rstrip(BLANKS) if bare != text and bare[-1:] in BLANKS else text
 
 
+def is_heading(line: str, level: int) -> bool:
+    """Whether this is a heading of this level or higher up."""
+    found = heading(line)
+    return found is not None and found[0] <= level
+
+
+def opened_by_id(known: set[str], level: int) -> Callable[[str], str | None]:
+    """Which item a heading of this level opens: the known one that it begins with."""
+
+    def opens(line: str) -> str | None:
+        found = heading(line)
+        ref = leading_id(found[1]) if found and found[0] == level else ""
+        return ref if ref in known else None
+
+    return opens
+
+
 def leading_id(text: str) -> str:
     """The id that a heading or a choice begins with; empty if there is none."""
     found = _ID.match(text)
     return found[1] if found else ""
-
-
-def behind_id(text: str) -> str:
-    """What stands behind the id and its separator."""
-    found = _ID.match(text)
-    return text[found.end() :].strip(BLANKS) if found else text
 
 
 def sections(
@@ -140,7 +151,6 @@ def sections(
     """Cut a document into its items; the first of two with one id counts."""
     found: dict[str, Section] = {}
     problems: list[Problem] = []
-    outside: list[int] = []
     ref: str | None = None
     start = 0
 
@@ -167,10 +177,8 @@ def sections(
         elif at in page.trailers or closes(line):
             close(at)
             ref = None
-        elif ref is None:
-            outside.append(at)
     close(len(page.lines))
-    return Sections(found=found, problems=tuple(problems), outside=tuple(outside))
+    return Sections(found=found, problems=tuple(problems))
 
 
 def prose(page: Page, start: int, end: int, slots: frozenset[int] = frozenset()) -> str:
@@ -178,26 +186,27 @@ def prose(page: Page, start: int, end: int, slots: frozenset[int] = frozenset())
     return "\n".join(line for at, line in page.rows(start, end) if at not in slots).strip("\n")
 
 
-def missing(page: Page, names: dict[str, str], found: dict[str, Section]) -> list[Problem]:
-    """What is said of items that are not in the document; one sentence if a code block swallowed them."""
+def missing(
+    page: Page, names: dict[str, str], found: dict[str, Section], opens: Callable[[str], str | None]
+) -> list[Problem]:
+    """What is said of items that are not in the document; one sentence for all that a code block swallowed."""
     gone = [ref for ref in names if ref not in found]
-    if page.unclosed is not None:
-        text = "This code block is not closed. Nothing below it is read."
-        if gone:
-            text = (
-                f"This code block is not closed. Nothing below it is read: {listed(names[r] for r in gone)}."
-            )
-        return [Problem(line=page.unclosed + 1, severity="error", code="form-fence", text=text)]
-    return [
-        Problem(
-            line=1,
-            severity="error",
-            code="form-missing",
-            text=f"{names[ref]} is missing from the document.",
-            ref=ref,
-        )
-        for ref in gone
-    ]
+    swallowed: dict[int, list[str]] = {page.unclosed: []} if page.unclosed else {}
+    if gone:
+        for at, line in enumerate(page.lines):
+            ref = opens(line) if page.code[at] else None
+            if ref in gone:
+                swallowed.setdefault(page.code[at], []).append(ref)
+                gone.remove(ref)
+    problems: list[Problem] = []
+    for at, refs in swallowed.items():
+        below = f": {listed([names[ref] for ref in refs])}" if refs else ""
+        text = f"This code block is not closed. Nothing below it is read{below}."
+        problems.append(Problem(line=at, severity="error", code="form-fence", text=text))
+    for ref in gone:
+        text = f"{names[ref]} is missing from the document."
+        problems.append(Problem(line=1, severity="error", code="form-missing", text=text, ref=ref))
+    return problems
 
 
 def broken_ticks(places: Iterator[tuple[int, str]]) -> list[Problem]:

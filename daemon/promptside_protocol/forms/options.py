@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from promptside_protocol.forms.document import (
@@ -20,8 +21,9 @@ from promptside_protocol.forms.grammar import (
     Sections,
     broken_ticks,
     heading,
-    leading_id,
+    is_heading,
     missing,
+    opened_by_id,
     prose,
     sections,
 )
@@ -71,7 +73,7 @@ def _read(definition: OptionsDefinition, page: Page) -> Reading[OptionsAnswers]:
     cut = _sections(definition, page)
     problems: list[Problem] = [
         *cut.problems,
-        *missing(page, {o.id: o.id for o in definition.options}, cut.found),
+        *missing(page, {o.id: o.id for o in definition.options}, cut.found, _opens(definition)),
         *broken_ticks(page.tokens()),
     ]
     broken = {p.line - 1 for p in problems if p.code == "form-tick"}
@@ -101,21 +103,12 @@ def _read(definition: OptionsDefinition, page: Page) -> Reading[OptionsAnswers]:
     return Reading(answers=answers, found=cut.found, problems=tuple(problems), bodies=bodies)
 
 
+def _opens(definition: OptionsDefinition) -> Callable[[str], str | None]:
+    return opened_by_id({o.id for o in definition.options}, LEVEL)
+
+
 def _sections(definition: OptionsDefinition, page: Page) -> Sections:
-    known = {o.id for o in definition.options}
-
-    def opens(line: str) -> str | None:
-        found = heading(line)
-        if found is None or found[0] != LEVEL:
-            return None
-        ref = leading_id(found[1])
-        return ref if ref in known else None
-
-    def closes(line: str) -> bool:
-        found = heading(line)
-        return found is not None and found[0] <= LEVEL
-
-    return sections(page, opens, closes, lambda ref: ref)
+    return sections(page, _opens(definition), lambda line: is_heading(line, LEVEL), lambda ref: ref)
 
 
 def _slots(page: Page, section: Section) -> list[int]:

@@ -27,6 +27,9 @@ _LETTERS: Final = {"critical": "C", "warning": "W", "info": "I"}
 _LINE: Final = 80
 """A text up to this length, as the schema's example or its greatest length, is one line (UX 2.6)."""
 
+_COMPOSED: Final = frozenset({"enum", "const", "anyOf", "oneOf", "allOf", "$ref"})
+"""Rules that say more than a type: what they allow is written as JSON."""
+
 SCHEMAS: Final[dict[str, dict[str, Any]]] = {
     "options": {
         "type": "object",
@@ -209,6 +212,8 @@ def _widget(rule: dict[str, Any], value: Any) -> tuple[Widget, tuple[str, ...]]:
     """How a value is written, by the schema's type; without one, by the value that is there."""
     if choices := _choices(rule):
         return "enum", choices
+    if not _COMPOSED.isdisjoint(rule):
+        return "json", ()
     kind = rule.get("type") or _type_of(value)
     if kind == "boolean":
         return "boolean", ()

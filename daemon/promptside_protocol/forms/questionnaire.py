@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, Protocol
 
+from promptside_protocol.forms.choices import OTHER, choice_text, choose, chosen, chosen_reply, too_many
 from promptside_protocol.forms.document import (
     Choice,
     Chosen,
@@ -37,20 +38,19 @@ from promptside_protocol.forms.grammar import (
     Section,
     Sections,
     broken_ticks,
-    heading,
-    leading_id,
+    is_heading,
     missing,
+    opened_by_id,
     prose,
     sections,
 )
 from promptside_protocol.forms.kind import Edit, Kind, Reading, error, unknown
-from promptside_protocol.forms.slot import TickLine, flipped, free_text, replaced, tick_line, ticks
+from promptside_protocol.forms.slot import free_text, replaced, tick_line, ticks
 from promptside_protocol.views import OptionView
 
 LEVEL = 2
 _TITLE: Final = 80
 """A longer question is cut in its heading, where lenses stand, and written out below."""
-_OTHER: Final = "Other:"
 _CHOICES: Final = frozenset({"one", "any", "yes_no"})
 _HINTS: Final[dict[QuestionKind, str]] = {
     "one": "choose one",
@@ -175,18 +175,11 @@ def _slot_lines(item: Question) -> list[str]:
         lines: list[str] = []
         for choice in item.options:
             lines += [
-                tick_line(_choice_text(item, choice)),
+                tick_line(choice_text(item, choice)),
                 *indented(block(choice.description, LEVEL), "  "),
             ]
-        return [*lines, tick_line(_OTHER)] if item.other else lines
+        return [*lines, tick_line(OTHER)] if item.other else lines
     return _text_lines(item, ()) if item.kind == "files" else _text_lines(item, "")
-
-
-def _choice_text(item: Question, choice: Choice) -> str:
-    title = one_line(choice.title)
-    if choice.recommended and not title.lower().endswith("(recommended)"):
-        title = f"{title} (recommended)".strip()
-    return title if item.kind == "yes_no" else f"{choice.id} · {title}".rstrip()
 
 
 def _text_lines(item: Question, value: Reply) -> list[str]:
@@ -201,8 +194,7 @@ def _text_lines(item: Question, value: Reply) -> list[str]:
 
 
 def _ends_item(line: str) -> bool:
-    found = heading(line)
-    return found is not None and found[0] <= LEVEL
+    return is_heading(line, LEVEL)
 
 
 def _write(definition: QuestionsDefinition, page: Page, answers: QuestionsAnswers) -> list[Edit]:
@@ -214,36 +206,11 @@ def _write(definition: QuestionsDefinition, page: Page, answers: QuestionsAnswer
             continue
         wanted = answers.values.get(item.id)
         if item.kind in _CHOICES:
-            edits += _choose(item, page, section, wanted if isinstance(wanted, Chosen) else Chosen())
+            edits += choose(item, page, section, wanted if isinstance(wanted, Chosen) else Chosen())
         elif _typed(item, page, section) != (wanted or _nothing(item)):
             at = _answer_line(page, section)
             lines = [*_text_lines(item, wanted or _nothing(item)), ""]
             edits.append(replaced(page, section.end if at is None else at, section.end, lines))
-    return edits
-
-
-def _choose(item: Question, page: Page, section: Section, wanted: Chosen) -> list[Edit]:
-    """Edits of the ticks whose state differs; a choice that was deleted is put back if it is chosen."""
-    there = ticks(page, section.start + 1, section.end)
-    behind = there[-1].at + 1 if there else section.end
-    edits: list[Edit] = []
-    absent = [ref for ref in wanted.ids if ref not in {_choice_of(item, tick) for tick in there}]
-    if absent:
-        texts = {choice.id: _choice_text(item, choice) for choice in item.options}
-        edits.append(Edit(behind, behind, tuple(tick_line(texts[ref], on=True) for ref in absent)))
-    for tick in there:
-        ref = _choice_of(item, tick)
-        if ref is not None and tick.on != (ref in wanted.ids):
-            edits.append(flipped(page, tick.at, on=not tick.on))
-    others = [tick for tick in there if _is_other(item, tick)]
-    if others:
-        said, end = _other(page, section, others[0])
-        if wanted.other and (said != wanted.other or not others[0].on):
-            edits.append(Edit(others[0].at, end, (tick_line(f"{_OTHER} {wanted.other}", on=True),)))
-        elif not wanted.other and others[0].on and said:
-            edits.append(flipped(page, others[0].at, on=False))
-    elif wanted.other:
-        edits.append(Edit(behind, behind, (tick_line(f"{_OTHER} {wanted.other}", on=True),)))
     return edits
 
 
@@ -254,7 +221,7 @@ def _read(definition: QuestionsDefinition, page: Page) -> Reading[QuestionsAnswe
     cut = _sections(definition, page)
     problems: list[Problem] = [
         *cut.problems,
-        *missing(page, {item.id: item.id for item in definition.items}, cut.found),
+        *missing(page, {item.id: item.id for item in definition.items}, cut.found, _opens(definition)),
     ]
     values: dict[str, Reply] = {}
     bodies: dict[str, str] = {}
@@ -267,7 +234,7 @@ def _read(definition: QuestionsDefinition, page: Page) -> Reading[QuestionsAnswe
         problems += broken_ticks(page.tokens(section.start + 1, end))
         value: Reply
         if item.kind in _CHOICES:
-            value, faults = _chosen(item, page, section)
+            value, faults = chosen(item, page, section)
             problems += faults
             given = value != Chosen()
         else:
@@ -285,17 +252,12 @@ def _read(definition: QuestionsDefinition, page: Page) -> Reading[QuestionsAnswe
     return Reading(answers=answers, found=cut.found, problems=tuple(problems), bodies=bodies)
 
 
+def _opens(definition: QuestionsDefinition) -> Callable[[str], str | None]:
+    return opened_by_id({item.id for item in definition.items}, LEVEL)
+
+
 def _sections(definition: QuestionsDefinition, page: Page) -> Sections:
-    known = {item.id for item in definition.items}
-
-    def opens(line: str) -> str | None:
-        found = heading(line)
-        if found is None or found[0] != LEVEL:
-            return None
-        ref = leading_id(found[1])
-        return ref if ref in known else None
-
-    return sections(page, opens, _ends_item, lambda ref: ref)
+    return sections(page, _opens(definition), _ends_item, lambda ref: ref)
 
 
 def _answer_line(page: Page, section: Section) -> int | None:
@@ -322,85 +284,15 @@ def _typed(item: Question, page: Page, section: Section) -> Reply:
 
 
 def _paths(lines: Iterable[str]) -> tuple[str, ...]:
-    paths: list[str] = []
+    paths: dict[str, None] = {}
     for line in lines:
         bullet = BULLET.match(line)
-        path = _path((bullet[2] or "") if bullet else line)
-        if path and path not in paths:
-            paths.append(path)
-    return tuple(paths)
+        paths[_path((bullet[2] or "") if bullet else line)] = None
+    return tuple(path for path in paths if path)
 
 
 def _path(text: str) -> str:
     return text.strip(" \t`")
-
-
-def _chosen(item: Question, page: Page, section: Section) -> tuple[Chosen, list[Problem]]:
-    problems: list[Problem] = []
-    ids: set[str] = set()
-    other = ""
-    seen_other = False
-    on = 0
-    for tick in ticks(page, section.start + 1, section.end):
-        ref = _choice_of(item, tick)
-        if ref is not None:
-            on += tick.on and ref not in ids
-            ids |= {ref} if tick.on else set()
-        elif not _is_other(item, tick):
-            text = f"'{tick.text}' is not one of the choices."
-            text = f"{text} Write it behind Other." if item.other else text
-            problems.append(_warning(tick, text, item))
-        elif seen_other:
-            problems.append(error(tick.at, "twice", f"{item.id}: Other is here twice.", item.id))
-        else:
-            seen_other = True
-            said, _ = _other(page, section, tick)
-            on += tick.on
-            if tick.on and said:
-                other = said
-            elif tick.on:
-                text = f"{item.id}: Other is ticked, but nothing is written behind it."
-                problems.append(error(tick.at, "other", text, item.id))
-            elif said:
-                text = f"{item.id}: there is text behind Other, but it is not ticked."
-                problems.append(_warning(tick, text, item))
-    if item.kind != "any" and on > 1:
-        problems.append(error(section.start, "many", _too_many(item, on), item.id))
-    return Chosen(ids=tuple(o.id for o in item.options if o.id in ids), other=other), problems
-
-
-def _warning(tick: TickLine, text: str, item: Question) -> Problem:
-    return Problem(line=tick.at + 1, severity="warning", code="form-choice", text=text, ref=item.id)
-
-
-def _too_many(item: Question, count: int) -> str:
-    return f"{item.id}: {count} are ticked, one is wanted."
-
-
-def _choice_of(item: Question, tick: TickLine) -> str | None:
-    """The choice that a tick stands for; of yes and no by their words, of the others by their ids."""
-    if item.kind == "yes_no":
-        words = tick.text.casefold()
-        return next((o.id for o in item.options if _choice_text(item, o).casefold() == words), None)
-    ref = leading_id(tick.text)
-    return next((o.id for o in item.options if o.id == ref), None)
-
-
-def _is_other(item: Question, tick: TickLine) -> bool:
-    return item.other and tick.text.startswith(_OTHER)
-
-
-def _other(page: Page, section: Section, tick: TickLine) -> tuple[str, int]:
-    """What is written behind Other, with lines that go on below it, and the line behind the last of them."""
-    words = [tick.text.removeprefix(_OTHER)]
-    end = tick.at + 1
-    while end < section.end and not page.code[end] and end not in page.notes:
-        line = page.lines[end]
-        if not line.startswith(("  ", "\t")) or BULLET.match(line):
-            break
-        words.append(line)
-        end += 1
-    return " ".join(" ".join(words).split()), end
 
 
 # --- gate and plain data ------------------------------------------------------------------------------
@@ -413,7 +305,7 @@ def _lacks(definition: QuestionsDefinition, answers: QuestionsAnswers) -> list[L
         if isinstance(value, Chosen):
             count = len(value.ids) + bool(value.other)
             if count > 1 and item.kind != "any":
-                found.append(Lack(ref=item.id, text=_too_many(item, count)))
+                found.append(Lack(ref=item.id, text=too_many(item, count)))
             empty = count == 0
         else:
             empty = not value
@@ -436,7 +328,7 @@ def _from_plain(definition: QuestionsDefinition, plain: dict[str, Any]) -> Quest
 
 def _reply(item: Question, value: Any) -> Reply:
     if item.kind in _CHOICES:
-        return _chosen_reply(item, value)
+        return chosen_reply(item, value)
     if item.kind == "files":
         parts = list(value) if isinstance(value, list | tuple) else [value] if value in ("", None) else None
         if parts is None or not all(isinstance(p, str) or p is None for p in parts):
@@ -449,25 +341,6 @@ def _reply(item: Question, value: Any) -> Reply:
     if not isinstance(value, str):
         raise FormError(f"{item.id} takes a text.")
     return lines_kept(value) if item.kind == "code" else normal(value)
-
-
-def _chosen_reply(item: Question, value: Any) -> Chosen:
-    known = [o.id for o in item.options]
-    ids: set[str] = set()
-    other = ""
-    parts = [] if value in ("", None) else value
-    if not isinstance(parts, list | tuple):
-        raise FormError(f"{item.id} takes a list of its choices.")
-    for part in parts:
-        if isinstance(part, dict) and part.keys() == {"other"} and isinstance(part["other"], str):
-            if not item.other:
-                raise FormError(f"{item.id} takes one of its choices only.")
-            other = " ".join(clean(part["other"]).split())
-        elif isinstance(part, str) and part in known:
-            ids.add(part)
-        else:
-            raise unknown(f"choice of {item.id}", str(part), known)
-    return Chosen(ids=tuple(ref for ref in known if ref in ids), other=other)
 
 
 def _to_plain(answers: QuestionsAnswers) -> dict[str, Any]:

@@ -21,7 +21,7 @@ class TickLine(Struct, frozen=True, kw_only=True):
 
 def free_text(page: Page, start: int, end: int, ends_item: Callable[[str], bool], first: str = "") -> str:
     """What a person wrote in these lines, and in front of them behind `Answer:`."""
-    rows = [(line, page.code[at]) for at, line in page.rows(start, end)]
+    rows = [(line, bool(page.code[at])) for at, line in page.rows(start, end)]
     return decode([(first.strip(BLANKS), False), *rows] if first else rows, ends_item)
 
 

@@ -53,6 +53,8 @@ class Look(Struct, frozen=True, kw_only=True):
     unicode: bool = False
     zone: dt.tzinfo | None = None
     """None is the zone of this machine."""
+    me: str = ""
+    """The name under which the daemon keeps what this person did: it reads “you”."""
 
 
 def line(*parts: Span | str, fold: Fold = "", ref: str = "", offers: tuple[Offer, ...] = ()) -> Line:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from promptside_protocol.pages.page import Look, Page, Span, line
 from promptside_protocol.pages.plain import cells, one_line, pad
-from promptside_protocol.pages.words import clock
+from promptside_protocol.pages.words import clock, who
 from promptside_protocol.views import Offer, RuleView
 
 
@@ -35,7 +35,7 @@ def _origin(rule: RuleView, look: Look) -> str:
     words = [
         clock(rule.at, look),
         f"#{rule.task} {one_line(rule.stage)}".strip(),
-        f"by {rule.by or 'you'}",
+        f"by {who(rule.by, look)}",
         rule.client,
     ]
     return ", ".join(one_line(word) for word in words if word)

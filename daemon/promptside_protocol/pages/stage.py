@@ -14,6 +14,7 @@ from promptside_protocol.pages.words import (
     open_offers,
     several,
     tokens,
+    who,
 )
 from promptside_protocol.views import AttemptView, StageView, TaskView
 
@@ -30,7 +31,7 @@ def stage_line(view: TaskView, stage: StageView, look: Look, fold: Fold = "") ->
     """`v Research            1 min 40 s   $0.11   approved by you`."""
     role = stage_role(view, stage)
     name = pad(cut(one_line(stage.name), NAME_LIMIT, unicode=look.unicode), name_width(view))
-    facts = [fact for fact in (*_took(stage, look), state_words(view, stage)) if fact]
+    facts = [fact for fact in (*_took(stage, look), state_words(view, stage, look)) if fact]
     quiet = _rule(stage)
     return line(
         mark(role, look),
@@ -52,7 +53,7 @@ def stage_role(view: TaskView, stage: StageView) -> Role:
     return STAGE_ROLES[stage.status]
 
 
-def state_words(view: TaskView, stage: StageView) -> str:
+def state_words(view: TaskView, stage: StageView, look: Look) -> str:
     """How a stage stands, in a few words."""
     waiting = view.waiting_for
     if waiting is not None and waiting.stage == stage.id and stage.status != "failed":
@@ -67,7 +68,7 @@ def state_words(view: TaskView, stage: StageView) -> str:
         case "waiting":
             return one_line(stage.reason) or "waits"
         case "approved":
-            words = f"approved by {stage.approval.by or 'you'}" if stage.approval else "passed"
+            words = f"approved by {who(stage.approval.by, look)}" if stage.approval else "passed"
             return f"{words}, {one_line(stage.reason)}" if stage.reason else words
         case "skipped":
             return f"skipped: {one_line(stage.reason)}" if stage.reason else "skipped"

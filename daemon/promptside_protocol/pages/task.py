@@ -6,7 +6,7 @@ from promptside_protocol.pages.page import Line, Look, Page, Role, Span, line
 from promptside_protocol.pages.plain import cut, one_line, pad
 from promptside_protocol.pages.stage import attempt_lines, stage_line
 from promptside_protocol.pages.waiting import calls, need, waiting_lines
-from promptside_protocol.pages.words import clock, duration, money, several, tokens
+from promptside_protocol.pages.words import clock, duration, money, several, tokens, who
 from promptside_protocol.views import Activity, DecisionView, Step, TaskView
 
 
@@ -66,24 +66,24 @@ def decision_lines(view: TaskView, look: Look) -> list[Line]:
         approval = stage.approval
         if approval is not None:
             what = "approved, all at once" if approval.all_at_once else "approved"
-            who = [f"by {approval.by or 'you'}", approval.client, _digest(approval.shown, look)]
+            by = [f"by {who(approval.by, look)}", approval.client, _digest(approval.shown, look)]
             note = f"“{one_line(approval.note)}”" if approval.note else ""
-            drawn = _record(approval.at, names[stage.id], what, [*who, note], look)
+            drawn = _record(approval.at, names[stage.id], what, [*by, note], look)
             record.append((approval.at, drawn))
     for decision in view.decisions:
         if decision.status in ("open", "parked"):
             continue
         at = decision.answered if decision.answered is not None else decision.asked or 0.0
-        who = [f"by {decision.by or 'you'}", decision.client] if decision.answered is not None else []
+        by = [f"by {who(decision.by, look)}", decision.client] if decision.answered is not None else []
         record.append(
-            (at, _record(at, names.get(decision.stage, decision.stage), _settled(decision), who, look))
+            (at, _record(at, names.get(decision.stage, decision.stage), _settled(decision), by, look))
         )
     record.sort(key=lambda pair: pair[0])
     return [drawn for _, drawn in record]
 
 
-def _record(at: float, stage: str, what: str, who: list[str], look: Look) -> Line:
-    by = ", ".join(one_line(word) for word in who if word)
+def _record(at: float, stage: str, what: str, parts: list[str], look: Look) -> Line:
+    by = ", ".join(one_line(word) for word in parts if word)
     return line(
         "  ", Span(clock(at, look), "muted"), f"  {stage}  {what}", Span(f"  {by}", "muted"), fold="inside"
     )

@@ -100,6 +100,11 @@ def question(decision: DecisionView) -> list[Line]:
     return lines
 
 
+def item_place(item: ItemView) -> str:
+    """`src/auth/login.ts:41`; never cut."""
+    return one_line(item.path) + (f":{item.line}" if item.line is not None else "")
+
+
 def calls(view: TaskView) -> tuple[tuple[str, str], ...]:
     """The calls that answer what waits, best first, each with a gloss that may be empty."""
     waiting = view.waiting_for
@@ -147,11 +152,6 @@ def _gate(gate: GateView, look: Look) -> list[Line]:
         lines += [line("      ", label(name), ref=f"item/{name}") for name in gate.fields]
     lines += [line("      ", Span(one_line(lack), "muted")) for lack in gate.lacks]
     return lines
-
-
-def item_place(item: ItemView) -> str:
-    """`src/auth/login.ts:41`; never cut."""
-    return one_line(item.path) + (f":{item.line}" if item.line is not None else "")
 
 
 def _arguments(gate: GateView) -> str:

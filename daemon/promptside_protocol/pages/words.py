@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from promptside_protocol.pages.page import Look, Role, Span
+from promptside_protocol.pages.plain import one_line
 from promptside_protocol.views import Offer, StageStatus
 
 MARKS: dict[str, tuple[str, str]] = {
@@ -88,6 +89,11 @@ def size(count: int) -> str:
     if count < 1_000_000_000:
         return f"{count / 1_000_000:.1f} MB"
     return f"{count / 1_000_000_000:.1f} GB"
+
+
+def who(by: str, look: Look) -> str:
+    """“you” for the person who reads this, else the name."""
+    return "you" if by in ("", look.me) else one_line(by)
 
 
 def several(count: int, noun: str) -> str:

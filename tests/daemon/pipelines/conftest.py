@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from promptside_daemon.pipelines.load import Loaded, load
 
 Write = Callable[..., Loaded]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from promptside_daemon.pipelines.find import CopyError, copy, find, list_all
 
 STAGE = '[[stage]]\nname = "{}"\nprompt = "Do it."\n'

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from promptside_daemon.engine.pipeline import (
     Persona,
     RequireAllChecked,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from promptside_daemon.engine.pipeline import (
     Gate,
     Pipeline,

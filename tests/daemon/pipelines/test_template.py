@@ -7,6 +7,7 @@ import contextlib
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from promptside_daemon.pipelines.prompt import TaskFacts, Variables, check, cut, render
 from promptside_daemon.pipelines.template import PromptError
 

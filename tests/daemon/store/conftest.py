@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from promptside_daemon.store.project import ProjectStore
 from promptside_daemon.store.rows import Append, Fact, Summary
 

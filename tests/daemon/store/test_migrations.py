@@ -13,6 +13,7 @@ from pathlib import Path
 import aiosqlite
 import msgspec
 import pytest
+
 from promptside_daemon.store.connection import Database
 from promptside_daemon.store.migrations import PROJECT, REGISTRY, Layout
 from promptside_daemon.store.project import ProjectStore

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
+
 from promptside_daemon.store.project import ProjectStore
 from promptside_daemon.store.rows import (
     Append,

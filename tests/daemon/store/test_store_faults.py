@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
+
 from promptside_daemon.store.connection import JOURNAL_CHECKED
 from promptside_daemon.store.errors import (
     DiskFull,

@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
+
 from promptside_daemon.store.errors import StoreLocked
 from promptside_daemon.store.project import ProjectStore
 from promptside_daemon.store.rows import Append, Appended

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from promptside_daemon.store.errors import StoreClosed
 from promptside_daemon.store.project import ProjectStore
 from promptside_daemon.store.rows import Append, AttemptRow, Counts, Fact, Summary, TaskRow

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from promptside_daemon.world.attempt import Attempt, AttemptSpec, Ended, Exit, Limits
 from promptside_daemon.world.processes import end_marked, send_signal
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from promptside_daemon.world import attempt as attempt_module
 from promptside_daemon.world import keeper as keeper_program
 from promptside_daemon.world.attempt import (

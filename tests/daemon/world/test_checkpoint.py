@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from promptside_daemon.world import checkpoint, git, keptcopies, keptgit
 from promptside_daemon.world.checkpoint import (
     Change,

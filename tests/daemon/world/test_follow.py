@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from promptside_daemon.world import follow
 from promptside_daemon.world.follow import Follower, LineReader, read_lines
 

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+
 from promptside_daemon.world import git
 from promptside_daemon.world.git import GitFailed, Repository
 
@@ -149,8 +150,11 @@ def trapped(project: Path, env: dict[str, str], traps: Path) -> list[str]:
     inner = project / "inner"
     inner.mkdir()
     plain(inner, env, "init", "-q")
-    plain(inner, env, "commit", "-q", "--allow-empty", "-m", "x")
-    plain(inner, env, "config", "core.fsmonitor", canary(traps, "inner-fsmonitor"))
+    (inner / "file").write_text("one\n")
+    (inner / ".gitattributes").write_text("* filter=inner\n")
+    plain(inner, env, "add", ".")
+    plain(inner, env, "commit", "-q", "-m", "x")
+    plain(inner, env, "config", "filter.inner.clean", canary(traps, "inner-filter"))
     plain(project, env, "config", "submodule.inner.ignore", "none")
     (project / ".gitmodules").write_text('[submodule "inner"]\n\tpath = inner\n\turl = x\n')
     plain(project, env, "add", ".")
@@ -176,8 +180,8 @@ def trapped(project: Path, env: dict[str, str], traps: Path) -> list[str]:
         path = Path(canary(traps, f"hook-{hook}"))
         shutil.copy(path, project / ".git" / "hooks" / hook)
     (project / ".git" / "info" / "attributes").write_text("* filter=evil diff=evil merge=evil\n")
-    (project / "file.txt").write_text("two\n")
-    (project / "file.bin").write_text("two and more\n")
+    for changed in (project / "file.txt", project / "file.bin", inner / "file"):
+        changed.write_text("two\n")
     return names
 
 
@@ -192,7 +196,7 @@ def test_the_traps_work(project: Path, env: dict[str, str], tmp_path: Path) -> N
         ["git", "update-ref", "refs/x/y", "HEAD"], cwd=project, env=env, capture_output=True, check=False
     )
     seen = ran(traps)
-    assert {"core.fsmonitor", "filter.evil.process", "hook-reference-transaction", "inner-fsmonitor"} <= set(
+    assert {"core.fsmonitor", "filter.evil.process", "hook-reference-transaction", "inner-filter"} <= set(
         seen
     )
 
@@ -215,7 +219,7 @@ def test_the_traps_work(project: Path, env: dict[str, str], tmp_path: Path) -> N
         ("update-ref", "refs/promptside/x", "HEAD"),
         ("checkout", "--", "file.txt"),
         ("checkout", "-q", "-b", "other"),
-        ("stash", "push"),
+        ("checkout", "--detach"),
         ("worktree", "add", "../elsewhere"),
         ("blame", "file.txt"),
         ("commit", "-q", "--allow-empty", "--no-gpg-sign", "-m", "y"),
@@ -233,7 +237,7 @@ def test_no_program_of_a_repository_is_run(
     assert ran(traps) == []
 
 
-@pytest.mark.parametrize("args", [("add", "-A"), ("commit", "-a", "-m", "x"), ("rm", "x"), ("submodule",)])
+@pytest.mark.parametrize("args", [("add", "-A"), ("commit", "-a", "-m", "x"), ("stash",), ("rm", "x")])
 def test_verbs_that_look_into_repositories_inside_are_refused(
     project: Path, env: dict[str, str], args: tuple[str, ...]
 ) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from promptside_daemon.world import keeper as keeper_program
 from promptside_daemon.world.attempt import Attempt, Exit, Lost
 from promptside_daemon.world.processes import Process, alive, find, marked, send_signal

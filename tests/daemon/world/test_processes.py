@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+
 from promptside_daemon.world.processes import (
     MARK,
     Process,

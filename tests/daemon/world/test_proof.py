@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from promptside_daemon.world.proof import Meanwhile, Proof, Touched, judge
 
 SAVED = "changed meanwhile, not by the agent"

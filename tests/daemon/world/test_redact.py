@@ -146,21 +146,21 @@ def test_text_without_secrets_comes_through_whole(text: str, cuts: list[int]) ->
 @pytest.mark.parametrize(
     "text",
     [
-        "token=" * 50_000,
-        "eyJ-" * 80_000,
-        "sk-" * 100_000,
-        "a" * 300_000,
-        "password" + " " * 300_000,
-        "-----BEGIN PRIVATE KEY-----\n" * 10_000,
-        "-----BEGIN PRIVATE KEY-----\n" + "QUJDREVGR0hJSktMTU5P" * 15_000,
-        "://a:" * 60_000,
-        "bearer " * 40_000,
-        "A-:" * 100_000,
+        "token=" * 10_000,
+        "eyJ-" * 15_000,
+        "sk-" * 20_000,
+        "a" * 60_000,
+        "password" + " " * 60_000,
+        "-----BEGIN PRIVATE KEY-----\n" * 2_000,
+        "-----BEGIN PRIVATE KEY-----\n" + "QUJDREVGR0hJSktMTU5P" * 3_000,
+        "://a:" * 12_000,
+        "bearer " * 9_000,
+        "A-:" * 20_000,
     ],
     ids=lambda text: text[:12],
 )
 def test_no_text_takes_more_than_its_length_in_time(text: str) -> None:
-    """Without the ends that the patterns have, each of these would take hours."""
+    """Without the ends that the patterns have, some of these would take hours."""
     Redactor(VALUES).text(text)
     stream = Redactor(VALUES).stream()
     shown = [stream.feed(text[start : start + 500]) for start in range(0, len(text), 500)]

@@ -375,3 +375,12 @@ def test_a_long_hostile_document_is_read_to_its_end(line: str) -> None:
     wide = "## Q1 · x\n\nAnswer:\n" + line * (1_000_000 // len(line))
     parsed = forms.parse(definition, wide)
     forms.parse(definition, forms.apply(definition, forms.render(definition), parsed.answers))
+
+
+def test_many_different_answers_are_read_to_their_end() -> None:
+    definition = forms.QuestionsDefinition(
+        **frames, title="T", round=1, items=(forms.Question(id="Q1", kind="files", text="x"),)
+    )
+    paths = [f"src/{n}.py" for n in range(100_000)]
+    answers = forms.from_plain(definition, {"Q1": paths})
+    assert forms.to_plain(forms.parse(definition, forms.render(definition, answers)).answers) == {"Q1": paths}

@@ -311,6 +311,75 @@
 ---@field pipelines promptside.PipelineView[]
 ---@field faults promptside.FaultView[]
 
+---An edit that mends a fault: `text` in place of what stands there; with `create`, in a file to be made.
+---@class promptside.Fix
+---@field title string
+---@field file string
+---@field line integer
+---@field column integer
+---@field end_line integer
+---@field end_column integer
+---@field text string
+---@field create boolean
+
+---What is wrong in a text that an editor holds, from a place to behind one; columns count characters.
+---@class promptside.TextFault
+---@field kind "toml"|"pipeline"|"prompt"|"settings"
+---@field line integer
+---@field column integer
+---@field end_line integer
+---@field end_column integer
+---@field message string
+---@field hint string
+---@field severity "error"|"warning"
+---@field fix? promptside.Fix
+---@field source? promptside.FaultView The fault where it really is, if that is another file, such as a prompt's.
+
+---A stage as a pipeline file has it, faulty or not; `file` and `line` are where it begins.
+---@class promptside.TextStage
+---@field file string
+---@field line integer
+---@field id string
+---@field name string
+---@field artifact string
+---@field uses boolean Whether its prompt is the text that was checked.
+
+---What a text holds, saved or not: its faults, and the stages of the pipelines that it belongs to.
+---@class promptside.TextCheck
+---@field faults promptside.TextFault[]
+---@field stages promptside.TextStage[]
+
+---A word that may stand in a pipeline, prompt or settings file, and what it means, in one sentence.
+---@class promptside.Word
+---@field name string
+---@field meaning string
+---@field type string
+---@field default string As a file would have it; empty where there is none.
+---@field values string[] The values it can have, where they are few.
+
+---A table of a TOML file; `name` as in its header, empty for the top of the file.
+---@class promptside.Table
+---@field name string
+---@field meaning string
+---@field keys promptside.Word[]
+
+---A variable of templates; without parts it is a text.
+---@class promptside.Variable
+---@field name string
+---@field meaning string
+---@field parts promptside.Word[]
+
+---Everything that can be written in pipeline, prompt and settings files.
+---@class promptside.VocabularyView
+---@field pipeline promptside.Table[]
+---@field settings promptside.Table[]
+---@field gates promptside.Word[]
+---@field tools promptside.Word[]
+---@field models promptside.Word[]
+---@field variables promptside.Variable[]
+---@field filters promptside.Word[]
+---@field tests promptside.Word[] What can stand behind `is` in a template.
+
 ---A path.
 ---@class promptside.Path
 ---@field path string
@@ -340,6 +409,11 @@
 ---@class promptside.Doctor
 ---@field ok boolean
 ---@field checks promptside.Check[]
+
+---What retention removes.
+---@class promptside.Garbage
+---@field attempts string[]
+---@field bytes integer
 
 ---The daemon itself.
 ---@class promptside.DaemonView
@@ -586,10 +660,11 @@
 ---@field type? "shutdown"
 ---@field reason? string
 
----Remove What Retention Allows (DA-9)
+---Remove What Retention Allows
+---
+---Transcripts and attempts of finished tasks, by age and total size; the query `garbage` shows them (DA-9).
 ---@class promptside.CollectGarbage
 ---@field type? "collectGarbage"
----@field dry_run? boolean
 
 ---The first request of a session: who speaks, which protocol, and with which environment (DA-10).
 ---@class promptside.Hello
@@ -658,7 +733,8 @@
 
 ---From now on, send `taskChanged` for each task that changed past a cursor, whole, once (CW-16).
 ---
----`cursors` by project path; a project that is not named starts at 0. An empty `project` watches all.
+---`cursors` by project path; a project that is not named starts at 0. An empty `project` watches all. With
+---`events`, the facts of the journal come in their place.
 ---@class promptside.Watch
 ---@field type? "watch"
 ---@field project? string
@@ -701,6 +777,20 @@
 ---@field name string
 ---@field project? string
 
+---Everything that is wrong with a text as an editor holds it, saved or not; nothing is written.
+---
+---`path` is where the text is, or will be; prompts that it names are read from the disk.
+---@class promptside.CheckText
+---@field type? "checkText"
+---@field path string
+---@field kind "pipeline"|"prompt"|"settings"
+---@field text string
+
+---What can be written in pipeline, prompt and settings files; `project` adds the models it names.
+---@class promptside.Vocabulary
+---@field type? "vocabulary"
+---@field project? string
+
 ---Write a pipeline and its prompts where the person can edit them; answers with the path.
 ---@class promptside.CopyPipeline
 ---@field type? "copyPipeline"
@@ -717,6 +807,10 @@
 ---@class promptside.DoctorQuery
 ---@field type? "doctor"
 ---@field project? string
+
+---What retention allows to remove (DA-9).
+---@class promptside.GetGarbage
+---@field type? "garbage"
 
 ---The daemon itself.
 ---@class promptside.Status
@@ -845,9 +939,12 @@
 ---| promptside.Pipelines
 ---| promptside.GetPipeline
 ---| promptside.CheckPipeline
+---| promptside.CheckText
+---| promptside.Vocabulary
 ---| promptside.CopyPipeline
 ---| promptside.GetTrust
 ---| promptside.DoctorQuery
+---| promptside.GetGarbage
 ---| promptside.Status
 
 ---@alias promptside.Notice
@@ -891,6 +988,6 @@ return {
     allow = "Allow…",
     deny = "Deny…",
     shutdown = "Stop the Daemon",
-    collectGarbage = "Remove What Retention Allows (DA-9)",
+    collectGarbage = "Remove What Retention Allows",
   },
 }

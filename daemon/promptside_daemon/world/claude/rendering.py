@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Any, assert_never
 
 from msgspec import Struct
-from promptside_protocol.output import OutputEntry, Role
 
 from promptside_daemon.world.claude import lines, outcome, stream, toollines
 from promptside_daemon.world.claude.harmless import HarmlessStream, harmless, one_line
 from promptside_daemon.world.claude.reader import blocks, finished
 from promptside_daemon.world.redact import Redactor
+from promptside_protocol.output import OutputEntry, Role
 
 
 class Renderer:

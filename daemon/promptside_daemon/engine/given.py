@@ -1,0 +1,25 @@
+"""What the loop reads before an order is decided: the time, the person, and the world as far as it matters."""
+
+from __future__ import annotations
+
+from msgspec import Struct, field
+
+from promptside_daemon.engine.gate import Sheet
+from promptside_daemon.engine.pipeline import Limits
+from promptside_daemon.engine.task import Person
+
+
+class Given(Struct, frozen=True, kw_only=True):
+    """What was read for one order before it was decided."""
+
+    at: float
+    by: Person
+    limits: Limits = field(default_factory=Limits)
+    sheet: Sheet | None = None
+    """The form document that the order is about."""
+    notes: tuple[str, ...] = ()
+    """What a person wrote to the agent into the stage's document: it goes with a redo (UX 2.2)."""
+    conflicts: tuple[str, ...] = ()
+    """Paths that somebody else changed since the attempt that is to be undone."""
+    clock: str = ""
+    """Local time of what is told in refusals is formatted by the loop: `14:05`."""

@@ -1,0 +1,80 @@
+"""Edits of form documents: out as orders, in as `workspace/applyEdit`.
+
+An editor that does not know us is sent no order while its buffer is unsaved, for then the daemon would write the
+file below that buffer; its edits go when it saves, or with the next order on the document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from lsprotocol import types
+
+from promptside_protocol.errors import PromptsideError
+from promptside_protocol.views import TaskView
+from promptside_server.documents import documents
+from promptside_server.server import Server
+from promptside_server.shared import on
+
+PAUSE_SECONDS = 0.3
+"""Typing is over when nothing came for so long."""
+
+
+def register(server: Server) -> None:
+    """Listen for buffers that open, change, are saved and closed, and for tasks that change."""
+    known = documents(server)
+    due: dict[str, asyncio.TimerHandle] = {}
+
+    async def send(uri: str, *, whole: bool) -> None:
+        with contextlib.suppress(PromptsideError):  # said at the document
+            await known.send(uri, whole=whole)
+
+    def opened(params: types.DidOpenTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        if known.place(uri) is not None:
+            server.do(known.refresh(uri))
+
+    def changed(params: types.DidChangeTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        if known.place(uri) is None:
+            return
+        known.unsaved.add(uri)
+        known.tell(uri)
+        if server.editor.ours:
+            if uri in due:
+                due[uri].cancel()
+            loop = asyncio.get_running_loop()
+            due[uri] = loop.call_later(PAUSE_SECONDS, lambda: server.do(send(uri, whole=False)))
+
+    async def saved(params: types.DidSaveTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        if known.place(uri) is None:
+            return
+        known.unsaved.discard(uri)
+        if uri in due:
+            due.pop(uri).cancel()
+        await send(uri, whole=False)
+
+    def closed(params: types.DidCloseTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        if uri in due:
+            due.pop(uri).cancel()
+        known.forget(uri)
+
+    def task_changed(task: TaskView) -> None:
+        for uri in known.open_of(task):
+            server.do(known.refresh(uri))
+
+    def moved(up: bool, _: str) -> None:
+        if up:
+            for uri in known.open():
+                if known.place(uri) is not None:
+                    server.do(known.refresh(uri))
+
+    on(server, types.TEXT_DOCUMENT_DID_OPEN, opened)
+    on(server, types.TEXT_DOCUMENT_DID_CHANGE, changed)
+    on(server, types.TEXT_DOCUMENT_DID_SAVE, saved)
+    on(server, types.TEXT_DOCUMENT_DID_CLOSE, closed)
+    server.on_task.append(task_changed)
+    server.on_link.append(moved)

@@ -1,0 +1,159 @@
+"""Code lenses of form documents: the state first, then what can be done, at most five on the first line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lsprotocol import types
+
+from promptside_protocol import forms
+from promptside_protocol.pages.waiting import gate_need
+from promptside_protocol.pages.words import duration, money
+from promptside_protocol.views import TaskView
+from promptside_server.documents import Reading, documents
+from promptside_server.offered import Act, answers_of, document_acts, item_acts
+from promptside_server.server import Server
+from promptside_server.shared import give
+
+MOST = 5
+ON_TOP = ("promptside.approve", "promptside.send", "promptside.redo", "promptside.takeBack")
+OUTPUT = "promptside.showOutput"
+CHOICES = 3
+
+
+def register(server: Server) -> None:
+    """Answer for lenses; have them asked for again when a document changes."""
+    known = documents(server)
+
+    async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
+        reading = await known.ready(params.text_document.uri)
+        return _lenses(server, reading) if reading is not None else []
+
+    def changed(_: str) -> None:
+        if server.editor.lens_refresh:
+            server.workspace_code_lens_refresh(None)
+
+    give(server, types.TEXT_DOCUMENT_CODE_LENS, lenses, types.CodeLensOptions(resolve_provider=False))
+    known.on_change.append(changed)
+
+
+def _lenses(server: Server, reading: Reading) -> list[types.CodeLens]:
+    found = [_lens(0, state_of(reading), "promptside.showLack", {"uri": reading.uri})]
+    acts = [act for act in document_acts(reading) if act.blocked is None]
+    tops = [act for command in ON_TOP for act in acts if act.command == command]
+    others = [act for act in acts if act not in tops and act.primary]
+    top = [*tops, *others, *(act for act in acts if not act.command)]
+    attempt = _attempt(reading)
+    if attempt is not None and OUTPUT in server.protocol.fm.commands:
+        at = {"project": reading.task.project, "task": reading.task.id}
+        found += [_act_lens(reading, 0, act) for act in top[: MOST - 3]]
+        found.append(_lens(0, "Show output", OUTPUT, at))
+    else:
+        found += [_act_lens(reading, 0, act) for act in top[: MOST - 2]]
+    if attempt is not None:
+        found.append(_lens(0, attempt, "promptside.showLack", {"uri": reading.uri}))
+    for ref, section in reading.sections.items():
+        found += _item(reading, ref, section.start)
+    return found
+
+
+def state_of(reading: Reading) -> str:
+    """`Select 1 of 3`, `2 of 3 reviewed`; after the decision who took it."""
+    task = reading.task
+    if reading.waits and task.waiting_for is not None:
+        if isinstance(reading.definition, forms.QuestionsDefinition):
+            given = answers_of(reading)
+            required = [q.id for q in reading.definition.items if q.required]
+            done = sum(ref in given for ref in required)
+            return f"{done} of {len(required)} required answered"
+        if task.waiting_for.gate is not None:
+            return _sentence(gate_need(task.waiting_for.gate))
+    stage = next((s for s in task.stages if s.artifact == reading.document), None)
+    if stage is None:
+        return _task_state(task)
+    if stage.approval is not None:
+        import time  # noqa: PLC0415  # only for this
+
+        clock = time.strftime("%H:%M", time.localtime(stage.approval.at))
+        return stage.reason or f"Approved by {stage.approval.by or 'you'}, {clock}"
+    return _sentence(stage.reason or stage.status)
+
+
+def _task_state(task: TaskView) -> str:
+    if task.waiting_for is not None:
+        from promptside_protocol.pages.waiting import need  # noqa: PLC0415  # of the same file as gate_need
+
+        return f"Waits for you: {need(task.waiting_for)}"
+    stage = next((s for s in task.stages if s.id == task.current), None)
+    return f"{stage.name}: {stage.status}" if stage is not None else _sentence(task.state)
+
+
+def _attempt(reading: Reading) -> str | None:
+    stage = next((s for s in reading.task.stages if s.artifact == reading.document), None)
+    last = stage.attempts[-1] if stage is not None and stage.attempts else None
+    if last is None:
+        return None
+    words = [f"Attempt {last.n}"]
+    words += [duration(last.duration_s)] if last.duration_s is not None else []
+    words += [money(last.cost_usd)] if last.cost_usd is not None else []
+    words += ["read-only proved"] if last.proof is not None and last.proof.verdict == "proved" else []
+    return ", ".join(words)
+
+
+def _item(reading: Reading, ref: str, line: int) -> list[types.CodeLens]:
+    """The item's own lenses."""
+    if not reading.waits:
+        return []
+    definition, given = reading.definition, answers_of(reading)
+    acts = [act for act in item_acts(reading, ref) if act.answers is not None and not act.command]
+    match definition:
+        case forms.OptionsDefinition():
+            title = "Selected, undo" if given.get(ref) else "Select this"
+            return [_act_lens(reading, line, act, title) for act in acts[:1]]
+        case forms.ChecklistDefinition(items=items):
+            ticked = bool((given.get(ref) or {}).get("ticked"))
+            title = "Reviewed, undo" if ticked else "Reviewed"
+            found = [_act_lens(reading, line, act, title) for act in acts[:1]]
+            item = next((i for i in items if i.id == ref), None)
+            if item is not None and item.path:
+                place = f"{item.path}:{item.line}" if item.line is not None else item.path
+                where = {"project": reading.task.project, "path": item.path, "line": item.line or 1}
+                found.append(_lens(line, f"Open {place}", "promptside.openFile", where))
+            return found
+        case forms.FieldsDefinition(fields=fields):
+            field = next((f for f in fields if f.key == ref), None)
+            if field is None or not field.required or reading.parsed is None:
+                return []
+            lacking = {lack.ref for lack in forms.lacks(definition, reading.parsed.answers)}
+            title = "required, empty" if ref in lacking else "required"
+            return [_lens(line, title, "promptside.showLack", {"uri": reading.uri})]
+        case forms.QuestionsDefinition():
+            return [_act_lens(reading, line, act, act.title.partition(":")[0]) for act in acts[:CHOICES]]
+        case _:
+            return []
+
+
+def _act_lens(reading: Reading, line: int, act: Act, title: str = "") -> types.CodeLens:
+    if act.note_at is not None:
+        return _lens(line, title or act.title, "promptside.note", {"uri": reading.uri, "line": act.note_at})
+    if act.command:
+        return _lens(line, title or act.title, act.command, act.args)
+    args = {
+        "project": reading.task.project,
+        "task": reading.task.id,
+        "document": reading.document,
+        "answers": act.answers or {},
+    }
+    return _lens(line, title or act.title, "promptside.editDraft", args)
+
+
+def _lens(line: int, title: str, command: str, args: dict[str, Any]) -> types.CodeLens:
+    at = types.Position(line, 0)
+    return types.CodeLens(
+        range=types.Range(start=at, end=at),
+        command=types.Command(title=title, command=command, arguments=[args]),
+    )
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]

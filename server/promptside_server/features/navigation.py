@@ -1,0 +1,78 @@
+"""Going where something is: to what waits, to a task's document; and the daemon's own state."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from promptside_protocol.errors import refused
+from promptside_protocol.pages.doctor import doctor_page
+from promptside_protocol.pages.page import Look, text_of
+from promptside_protocol.queries import DoctorQuery, Status
+from promptside_protocol.views import DaemonView, TaskView
+from promptside_server import readonly
+from promptside_server.features.commands import offer, typed
+from promptside_server.server import Server
+from promptside_server.target import active, fill
+
+
+class OpenTask(Struct, frozen=True, kw_only=True):
+    """Open Task"""
+
+    project: str
+    task: int
+
+
+def register(server: Server) -> None:
+    """Commands of the editor's own; none of them changes anything."""
+
+    async def following(_: dict[str, Any]) -> readonly.Shown:
+        return await _open(server, _next(server))
+
+    async def open_task(given: dict[str, Any]) -> readonly.Shown:
+        wish: OpenTask = typed("openTask", await fill(server, OpenTask, given), OpenTask)
+        task = server.mirror.task(wish.project, wish.task)
+        if task is None:
+            raise refused("no-task", f"There is no task {wish.task} in {wish.project}.")
+        return await _open(server, task)
+
+    async def doctor(given: dict[str, Any]) -> readonly.Shown:
+        query: DoctorQuery = typed("doctor", {**given, "type": "doctor"}, DoctorQuery)
+        found = await server.link.call(query)
+        path = readonly.place(query.project or "doctor", "doctor.txt")
+        drawn = doctor_page(found, Look(now=time.time(), unicode=True))
+        readonly.write(path, "".join(f"{text_of(line)}\n" for line in drawn.lines))
+        return await readonly.show(server, readonly.uri_of(path))
+
+    async def daemon_start(_: dict[str, Any]) -> DaemonView:
+        return await server.link.call(Status())
+
+    for name, perform in (
+        ("next", following),
+        ("openTask", open_task),
+        ("doctor", doctor),
+        ("daemonStart", daemon_start),
+    ):
+        offer(server, name, perform)
+
+
+def _next(server: Server) -> TaskView:
+    """What has waited longest of all projects; asked again from there, the one that waits behind it (ED-16)."""
+    waiting = server.mirror.waiting()
+    if not waiting:
+        raise refused("nothing-waits", "Nothing waits for you.")
+    here = active(server)
+    places = [(task.project, task.id) for task in waiting]
+    if here is not None and (here.project, here.id) in places:
+        return waiting[(places.index((here.project, here.id)) + 1) % len(waiting)]
+    return waiting[0]
+
+
+async def _open(server: Server, task: TaskView) -> readonly.Shown:
+    """The document that a task waits with, else the task's own."""
+    document = task.waiting_for.document if task.waiting_for is not None else None
+    path = Path(task.project) / (document or f"{task.directory}/task.md")
+    return await readonly.show(server, readonly.uri_of(path))

@@ -1,0 +1,275 @@
+"""What can be done at a document and at its items: the daemon's offers, drawn for the buffer as it is.
+
+Nothing is offered here that the daemon does not offer; what the buffer itself would have refused (a line that
+can't be read, notes left in it) blocks an approval with the same words.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from promptside_protocol import forms
+from promptside_protocol.forms import Note
+from promptside_protocol.forms.grammar import NOTE, TRAILER
+from promptside_protocol.pages.plain import cut, one_line
+from promptside_protocol.pages.words import several
+from promptside_protocol.views import Offer, TaskView
+from promptside_server.documents import Reading, name_of
+
+APPROVE, SEND, REDO = "promptside.approve", "promptside.send", "promptside.redo"
+SAY, SKIP, RUN, DENY = "promptside.interrupt", "promptside.skip", "promptside.run", "promptside.deny"
+NOTED = {REDO: "feedback", SAY: "text", SKIP: "reason", RUN: "input", DENY: "text"}
+"""Orders that take words, and where in them the words go."""
+NEED_WORDS = frozenset({SAY})
+WRITE_A_NOTE = "Write a line that begins with >> under the title, then choose this again."
+
+
+class Act(Struct, frozen=True, kw_only=True):
+    """One thing to do: an order, answers to lay into this document, or a note to begin."""
+
+    title: str
+    command: str = ""
+    args: dict[str, Any] = {}
+    answers: dict[str, Any] | None = None
+    note_at: int | None = None
+    """The line (from 0) in front of which a note to the agent begins."""
+    text: str | None = None
+    """What the whole buffer shall be."""
+    blocked: str | None = None
+    primary: bool = False
+    ref: str = ""
+    uri: str = ""
+
+
+def document_acts(reading: Reading) -> list[Act]:
+    """Everything that the task offers here, the primary first."""
+    acts = [act for offer in reading.task.offers if (act := _act(reading, offer)) is not None]
+    match reading.definition:
+        case forms.QuestionsDefinition() as definition if reading.waits:
+            if recommended := _recommended(reading, definition):
+                acts.append(Act(title="Take the recommended", answers=recommended))
+        case forms.ChecklistDefinition(items=items) if reading.waits:
+            ticks = answers_of(reading)
+            infos = [i.id for i in items if i.severity == "info" and not _ticked(ticks, i.id)]
+            if infos:
+                answers = {ref: {**_tick(ticks, ref), "ticked": True} for ref in infos}
+                acts.append(Act(title="Tick all infos", answers=answers))
+        case _:
+            pass
+    return acts
+
+
+def item_acts(reading: Reading, ref: str) -> list[Act]:
+    """What can be done with one item."""
+    definition = reading.definition
+    if definition is None or not ref or not reading.waits or ref not in reading.sections:
+        return []
+    given = answers_of(reading)
+    acts: list[Act] = []
+    match definition:
+        case forms.OptionsDefinition():
+            acts = _option(reading, definition, ref, given)
+        case forms.ChecklistDefinition():
+            on = _ticked(given, ref)
+            answer = {ref: {**_tick(given, ref), "ticked": not on}}
+            acts = [Act(title=f"Untick {ref}" if on else f"Tick {ref}", answers=answer, ref=ref)]
+        case forms.FieldsDefinition(fields=fields):
+            acts = [act for f in fields if f.key == ref for act in _field(f)]
+        case forms.QuestionsDefinition(items=items):
+            acts = [act for q in items if q.id == ref for act in _question(q, given)]
+        case forms.TextDefinition():
+            pass
+    section = reading.sections[ref]
+    name = name_of(definition, ref)
+    return [*acts, Act(title="Note to the agent here", note_at=section.start + 1, ref=name)]
+
+
+def approve_title(reading: Reading, title: str) -> str:
+    """`Approve A` where options are selected."""
+    if isinstance(reading.definition, forms.OptionsDefinition):
+        chosen = [ref for ref, on in answers_of(reading).items() if on]
+        return " ".join([title, ", ".join(chosen)]).rstrip()
+    return title
+
+
+def answers_of(reading: Reading) -> dict[str, Any]:
+    """The answers in the buffer."""
+    return forms.to_plain(reading.parsed.answers) if reading.parsed is not None else {}
+
+
+def notes_of(reading: Reading) -> tuple[Note, ...]:
+    """The notes to the agent in the buffer, of a form or of any other document of the task."""
+    if reading.parsed is not None:
+        return reading.parsed.notes
+    found = ((at, NOTE.match(line)) for at, line in enumerate(reading.lines))
+    return tuple(
+        Note(line=at + 1, ref="", text=note[1].strip()) for at, note in found if note and note[1].strip()
+    )
+
+
+def hindered(reading: Reading) -> str | None:
+    """Why this buffer could not be approved as it stands, as the daemon would say it (M8, M9, M4)."""
+    definition, parsed = reading.definition, reading.parsed
+    if definition is None or parsed is None:
+        return None
+    errors = [p for p in parsed.problems if p.severity == "error"]
+    if errors:
+        count = f"{len(errors)} lines" if len(errors) > 1 else "1 line"
+        return f"The document has {count} that can't be read (line {errors[0].line}). Mend it or restore it."
+    if parsed.notes:
+        return f"There {'are' if len(parsed.notes) > 1 else 'is'} {several(len(parsed.notes), 'note')} for the agent."
+    lacking = forms.lacks(definition, parsed.answers)
+    return f"Not approved: {' '.join(lack.text for lack in lacking)}" if lacking else None
+
+
+def about(task: TaskView, offer: Offer) -> str:
+    """The document that an approval is about; empty if it is the one that waits."""
+    wanted = offer.args.get("stage", "")
+    return next((s.artifact or "" for s in task.stages if s.id == wanted), "")
+
+
+def _act(reading: Reading, offer: Offer) -> Act | None:
+    task = reading.task
+    args = {"project": task.project, "task": task.id, **offer.args}
+    title, blocked = offer.title, offer.blocked
+    if offer.command in (APPROVE, SEND) and reading.form is not None:
+        if offer.command == APPROVE and about(task, offer) not in ("", reading.document):
+            return None
+        if offer.command == SEND and not reading.waits:
+            return None
+        title = approve_title(reading, title)
+        blocked = hindered(reading) or (None if not reading.form.satisfied else blocked)
+    elif offer.command in NOTED and blocked is None:
+        return _noted(reading, offer, args)
+    if offer.place and offer.place in {d.id for d in task.decisions}:
+        what = next((d.what for d in task.decisions if d.id == offer.place), "")
+        title = f"{title} · {cut(one_line(what), 50, unicode=True)}" if what else title
+    return Act(title=title, command=offer.command, args=args, blocked=blocked, primary=offer.primary)
+
+
+def _noted(reading: Reading, offer: Offer, args: dict[str, Any]) -> Act:
+    """An order that takes words: the notes of the document are those words.
+
+    Those of the document that waits reach the daemon with the draft; it takes them from there.
+    """
+    notes, word = notes_of(reading), NOTED[offer.command]
+    title = offer.title
+    if offer.place and offer.place in {d.id for d in reading.task.decisions}:
+        what = next((d.what for d in reading.task.decisions if d.id == offer.place), "")
+        title = f"{title} · {cut(one_line(what), 50, unicode=True)}"
+    if not notes:
+        if offer.command == REDO or offer.command in NEED_WORDS:
+            return Act(title=title, command=offer.command, args=args, note_at=1, primary=offer.primary)
+        return Act(title=title, command=offer.command, args={**args, word: ""}, primary=offer.primary)
+    kept = offer.command == REDO and reading.waits and reading.form is not None
+    args = {**args, word: "" if kept else "\n\n".join(note.text for note in notes)}
+    title = f"{title.rstrip('…')} with {several(len(notes), 'note')}"
+    return Act(title=title, command=offer.command, args=args, primary=offer.primary)
+
+
+def _option(
+    reading: Reading, definition: forms.OptionsDefinition, ref: str, given: dict[str, Any]
+) -> list[Act]:
+    if given.get(ref):
+        return [Act(title=f"Untick {ref}", answers={ref: False}, ref=ref)]
+    others = {other: False for other in given if definition.max == 1}
+    answers = {**others, ref: True}
+    acts = [Act(title=f"Select {ref}", answers=answers, ref=ref)]
+    offer = next((o for o in reading.task.offers if o.command == APPROVE), None)
+    parsed = reading.parsed
+    if offer is None or parsed is None or about(reading.task, offer) not in ("", reading.document):
+        return acts
+    chosen = forms.from_plain(definition, {**given, **answers})
+    readable = not parsed.notes and not any(p.severity == "error" for p in parsed.problems)
+    if readable and not forms.lacks(definition, chosen):
+        args = {"project": reading.task.project, "task": reading.task.id, **offer.args}
+        title = f"Select {ref} and approve"
+        acts.append(Act(title=title, command=APPROVE, args=args, answers=answers, ref=ref))
+    return acts
+
+
+def _field(field: forms.Field) -> list[Act]:
+    match field.widget:
+        case "boolean":
+            pairs = [("Yes", True), ("No", False)]
+        case "enum":
+            pairs = [(one_line(c), c) for c in field.choices]  # type: ignore[misc]  # a choice is its own value
+        case _:
+            return []
+    return [
+        Act(title=f"{field.label}: {word}", answers={field.key: value}, ref=field.key)
+        for word, value in pairs
+    ]
+
+
+def _question(question: forms.Question, given: dict[str, Any]) -> list[Act]:
+    acts = []
+    chosen = list(given.get(question.id) or ())
+    for option in question.options:
+        title = cut(one_line(option.title), 60, unicode=True)
+        label = option.id if option.id == title else f"{option.id}: {title}"
+        if option.id in chosen:
+            rest = [one for one in chosen if one != option.id]
+            acts.append(Act(title=f"Take back {label}", answers={question.id: rest}, ref=question.id))
+        else:
+            wanted = [*chosen, option.id] if question.kind == "any" else [option.id]
+            acts.append(Act(title=f"Answer {label}", answers={question.id: wanted}, ref=question.id))
+    return acts
+
+
+def _recommended(reading: Reading, definition: forms.QuestionsDefinition) -> dict[str, Any]:
+    """The recommended choices of what is not answered yet."""
+    given = answers_of(reading)
+    found = {}
+    for question in definition.items:
+        best = [o.id for o in question.options if o.recommended]
+        if best and question.id not in given:
+            found[question.id] = best if question.kind == "any" else best[:1]
+    return found
+
+
+def _tick(given: dict[str, Any], ref: str) -> dict[str, Any]:
+    found: dict[str, Any] = given.get(ref) or {"ticked": False, "note": ""}
+    return found
+
+
+def _ticked(given: dict[str, Any], ref: str) -> bool:
+    return bool(_tick(given, ref)["ticked"])
+
+
+def restored(reading: Reading, ref: str = "") -> str | None:
+    """The buffer with one item, or all of it, as the daemon has it; the other answers stay."""
+    definition, parsed, form = reading.definition, reading.parsed, reading.form
+    if definition is None or parsed is None or form is None:
+        return None
+    draft = forms.from_plain(definition, form.answers)
+    whole = forms.render(definition, forms.edited(definition, draft, parsed))
+    if not ref:
+        return form.text if isinstance(definition, forms.TextDefinition) else whole
+    fresh = Reading(uri="", task=reading.task, document="", text=whole, definition=definition)
+    from promptside_protocol.forms.form import kind_of  # noqa: PLC0415  # the one place that needs sections of a text
+    from promptside_protocol.forms.grammar import Page  # noqa: PLC0415  # see above
+
+    there = kind_of(definition).read(definition, Page(whole)).found
+    if ref not in there:
+        return None
+    piece = fresh.lines[there[ref].start : there[ref].end]
+    lines = reading.lines
+    if ref in reading.sections:
+        start, end = reading.sections[ref].start, reading.sections[ref].end
+    else:
+        start = end = _behind(reading, list(there), ref)
+    end_mark = "\r\n" if "\r\n" in reading.text else "\n"
+    return end_mark.join([*lines[:start], *piece, *lines[end:]])
+
+
+def _behind(reading: Reading, order: list[str], ref: str) -> int:
+    """Where an item that is gone belongs: in front of the next that is there, else in front of the last line."""
+    for other in order[order.index(ref) + 1 :]:
+        if other in reading.sections:
+            return reading.sections[other].start
+    lines = reading.lines
+    last = next((at for at, line in enumerate(lines) if TRAILER.match(line.rstrip())), None)
+    return last if last is not None else len(lines)

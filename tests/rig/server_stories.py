@@ -1,0 +1,77 @@
+"""Tasks of the made-up rehearsal, brought to where a test of the language server begins."""
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
+
+from rig.lsp_buffers import Buffers
+
+from promptside_daemon.world.rehearsal import SHIPPED
+
+FAST = "rehearsal-fast"
+
+
+async def started(editor: Buffers, agent: str = FAST) -> int:
+    """A task that runs; its number."""
+    project = str(editor.project)
+    ack = await editor.command("newTask", project=project, title="Add a login", agent=agent, key="k")
+    await editor.command("run", project=project, task=ack["task"])
+    number: int = ack["task"]
+    return number
+
+
+async def at_text(editor: Buffers) -> Path:
+    """The gate of a text waits; its file."""
+    await started(editor)
+    return await waits(editor, "01-research.md")
+
+
+async def at_options(editor: Buffers) -> Path:
+    """The gate of options waits; its file."""
+    await at_text(editor)
+    await approve(editor)
+    return await waits(editor, "02-high-level-approaches.md")
+
+
+async def at_checklist(editor: Buffers) -> Path:
+    """The gate of the shipped sample's checklist waits, with two points and more; its file."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    sample = SHIPPED / "standard" / "project"
+    shutil.copytree(sample, editor.project, dirs_exist_ok=True, ignore=ignore)
+    at = {"project": str(editor.project), "task": 1}
+    title = {"title": "Leave common words out", "agent": f"{FAST}:standard", "key": "k"}
+    await editor.command("newTask", project=at["project"], **title)
+    for _ in range(5):
+        await editor.command("skip", **at, reason="Not here.")
+    await editor.command("run", **at)
+    return await waits(editor, "06-security-review.md")
+
+
+async def approve(editor: Buffers, **more: Any) -> None:
+    """As the terminal would: without a buffer."""
+    await editor.command("approve", project=str(editor.project), task=1, shown="", **more)
+
+
+async def waits(editor: Buffers, name: str) -> Path:
+    """Wait until the list of diagnostics says that this document waits, and the file is there."""
+
+    def named() -> bool:
+        return any(
+            uri.endswith(name) and any("waits" in str(d.get("code")) for d in said)
+            for uri, said in editor.said.items()
+        )
+
+    at = 0
+    while not named():
+        await editor.until(lambda m: m.get("method") == "textDocument/publishDiagnostics", at)
+        at = len(editor.heard)
+    async with asyncio.timeout(60):
+        while not (found := list((editor.project / ".promptside" / "tasks").glob(f"*/{name}"))):
+            await asyncio.sleep(0.01)
+    return found[0]
+
+
+async def until_text(editor: Buffers, uri: str, wanted: str) -> None:
+    """Wait until the server has put this into a buffer."""
+    await editor.turned(uri, lambda text: wanted in text)
