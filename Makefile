@@ -23,11 +23,12 @@ format: .venv/ready
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-# The protocol in the editors' languages; a test fails when it is stale.
+# The protocol in the editors' languages and as a document; a test fails when they are stale.
 generate: .venv/installed
 	mkdir -p clients/vscode/src clients/neovim/lua/promptside
 	$(BIN)/python -m promptside_protocol ts > clients/vscode/src/protocol.ts
 	$(BIN)/python -m promptside_protocol lua > clients/neovim/lua/promptside/protocol.lua
+	$(BIN)/python -m promptside_protocol.document > docs/protocol.md
 
 .venv/installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed."; exit 1; }

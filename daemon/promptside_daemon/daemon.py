@@ -65,6 +65,8 @@ class Daemon:
         self._giving: set[asyncio.Task[None]] = set()
         self._started = False
         self._awake = Awake()
+        self.tidying: asyncio.Task[None] | None = None
+        """Retention at work, or waiting for its next day."""
         self._was_busy = False
         self._opening: dict[str, asyncio.Task[None]] = {}
         self.opened = asyncio.Event()
@@ -79,6 +81,9 @@ class Daemon:
 
     async def close(self) -> None:
         """Finish what is being committed; agents at work go on."""
+        if self.tidying is not None:
+            self.tidying.cancel()
+            await asyncio.gather(self.tidying, return_exceptions=True)
         for project in self.projects.values():
             await project.close()
         await self.registry.close()
@@ -361,4 +366,5 @@ async def make_core(service: Service) -> Daemon:
     registry = await Registry.open(paths.registry_path())
     daemon = Daemon(registry, Follower(asyncio.get_running_loop()), service)
     await daemon.start()
+    daemon.tidying = asyncio.create_task(retention.keep_tidy(daemon), name="retention")
     return daemon

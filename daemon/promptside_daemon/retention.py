@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from promptside_daemon.settings import load
 from promptside_daemon.world import checkpoint
+from promptside_protocol.errors import PromptsideError
 from promptside_protocol.views import Garbage
 
 if TYPE_CHECKING:
@@ -23,11 +24,21 @@ log = logging.getLogger(__name__)
 DAY_S = 86_400.0
 
 
+async def keep_tidy(daemon: Daemon) -> None:
+    """Remove what may go, at the start and then once a day, for as long as the daemon lives."""
+    while True:
+        try:
+            await collect(daemon)
+        except (PromptsideError, OSError) as error:
+            log.warning("retention could not do its work: %s", error)
+        await asyncio.sleep(DAY_S)
+
+
 async def garbage(daemon: Daemon) -> Garbage:
     """What can go, of all projects."""
     gone: list[str] = []
     size = 0
-    for project in daemon.projects.values():
+    for project in list(daemon.projects.values()):
         for attempt in await _removable(project):
             gone.append(attempt)
             size += await asyncio.to_thread(_size, project.world.attempts / attempt)
@@ -36,7 +47,7 @@ async def garbage(daemon: Daemon) -> Garbage:
 
 async def collect(daemon: Daemon) -> None:
     """Remove it: the directory first, then the note of it, so that it works on a full disk and after a crash."""
-    for project in daemon.projects.values():
+    for project in list(daemon.projects.values()):
         chosen = await _removable(project)
         for attempt in chosen:
             directory = project.world.attempts / attempt

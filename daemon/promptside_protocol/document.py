@@ -83,7 +83,8 @@ def _queries(golden: Path) -> list[str]:
 def _notices(golden: Path) -> list[str]:
     parts = [NOTICES_SAY]
     for method, kind in NOTICES.items():
-        parts += _message(method, kind, golden, f"notice.{method}", "")
+        _, *rest = _message(method, kind, golden, f"notice.{method}", "")
+        parts += [f"### notice `{method}`", *rest]
     return parts
 
 
@@ -361,8 +362,9 @@ This is protocol {protocol}. TypeScript and Lua types of all of it: `python -m p
 * Requests go to the daemon; answers and notices come from it. Answers come in any order: match them by `id`.
 * What a client sends may leave out whatever has a default. What it receives is whole.
 * Unknown fields and unknown notices are to be passed over: they come with later versions, without a new number.
-* Nobody listens? Start the daemon with `promptside daemon run`, which returns when it listens, and try again. The
-  daemon ends by itself after ten minutes without clients, agents and anything due; agents never end with it.
+* Nobody listens? Run `promptside project list`, or any other verb that asks the daemon: it starts one, and returns
+  when that listens. The daemon ends by itself after ten minutes without clients, agents and anything due; agents
+  never end with it.
 """
 
 HELLO = """

@@ -37,6 +37,8 @@ log = logging.getLogger(__name__)
 TASKS = ".promptside/tasks/"
 ANSWER_SECONDS = 10.0
 """How long an editor may take to say whether it took an edit over."""
+STALE = "The file was changed elsewhere. Read it again."
+"""For a buffer without unsaved edits: most editors read it again by themselves."""
 ELSEWHERE = "{} was changed elsewhere after you opened this. Look again, then approve."
 
 
@@ -115,7 +117,8 @@ class Documents:
 
     def buffer(self, uri: str) -> TextDocument | None:
         """The open buffer of a file; pygls keeps them by what the uri means, not by how it is written."""
-        return self._server.workspace.text_documents.get(unquote(uri))
+        found: TextDocument | None = self._server.workspace.text_documents.get(unquote(uri))
+        return found
 
     def open_of(self, task: TaskView) -> list[str]:
         """The open documents of a task."""
@@ -170,6 +173,15 @@ class Documents:
                 if held is None or held.seq < place[0].seq:
                     await self._fetch(uri)
         return self.read(uri)
+
+    def typed(self, uri: str) -> None:
+        """The buffer changed: an edit of the person, or the file read again."""
+        held = self._held.get(uri)
+        if held is not None and self._server.document(uri) == held.form.text:
+            self.unsaved.discard(uri)
+            _agree(held)
+        else:
+            self.unsaved.add(uri)
 
     def forget(self, uri: str) -> None:
         """The buffer was closed."""
@@ -322,7 +334,11 @@ class Documents:
             if isinstance(held.definition, forms.TextDefinition):
                 held.conflicts = {"": ELSEWHERE.format("The text")}
                 return
-        if target == text or await self.show(uri, target):
+        if target != text and not self._server.editor.ours and uri not in self.unsaved:
+            held.conflicts = {
+                "": STALE
+            }  # the daemon wrote the file; an edit here would meet it when it is saved
+        elif target == text or await self.show(uri, target):
             held.base, held.base_definition, held.conflicts = form, held.definition, conflicts
 
     async def show(self, uri: str, target: str) -> bool:

@@ -200,7 +200,7 @@ def merged(entries: Iterable[OutputEntry]) -> tuple[OutputEntry, ...]:
             and entry.block == last.block
             and entry.role == last.role
             and not entry.replace
-            and entry.path is entry.line is entry.ok is None
+            and (entry.path, entry.line, entry.ok) == (None, None, None)
         ):
             texts.append(entry.text)
             found[-1] = msgspec.structs.replace(last, cursor=entry.cursor)

@@ -45,6 +45,10 @@ class Mirror:
         """One task."""
         return self._tasks.get((project, number))
 
+    def numbered(self, number: int) -> list[TaskView]:
+        """The tasks of this number, of all projects."""
+        return [task for (_, own), task in self._tasks.items() if own == number]
+
     def tasks(self, project: str = "") -> list[TaskView]:
         """All tasks of a project, or of all, the last changed first."""
         found = [t for (path, _), t in self._tasks.items() if project in ("", path)]
@@ -65,7 +69,9 @@ class Mirror:
         """Tasks that wait for a person, longest first."""
         chosen = set(projects)
         found = [
-            t for t in self._tasks.values() if t.waiting_for is not None and (not chosen or t.project in chosen)
+            t
+            for t in self._tasks.values()
+            if t.waiting_for is not None and (not chosen or t.project in chosen)
         ]
         return sorted(found, key=lambda t: t.waiting_for.since if t.waiting_for else 0.0)
 

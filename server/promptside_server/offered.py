@@ -183,10 +183,11 @@ def _option(
         return acts
     chosen = forms.from_plain(definition, {**given, **answers})
     readable = not parsed.notes and not any(p.severity == "error" for p in parsed.problems)
-    if readable and not forms.lacks(definition, chosen):
-        args = {"project": reading.task.project, "task": reading.task.id, **offer.args}
-        title = f"Select {ref} and approve"
-        acts.append(Act(title=title, command=APPROVE, args=args, answers=answers, ref=ref))
+    sent = reading.form is not None and forms.shown(definition, reading.text) == reading.form.shown
+    if sent and readable and not forms.lacks(definition, chosen):
+        # The answer goes with the order: some editors tell of an edit only after the order that follows it.
+        args = {"project": reading.task.project, "task": reading.task.id, **offer.args, "answers": answers}
+        acts.append(Act(title=f"Select {ref} and approve", command=APPROVE, args=args, ref=ref))
     return acts
 
 

@@ -55,4 +55,4 @@ async def show(server: Server, uri: str, *, focus: bool = True) -> Shown:
     if not server.editor.show_document:
         return Shown(uri=uri)
     answer = await server.window_show_document_async(types.ShowDocumentParams(uri=uri, take_focus=focus))
-    return Shown(uri=uri, shown=bool(answer is not None and answer.success))
+    return Shown(uri=uri, shown=answer.success)

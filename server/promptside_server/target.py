@@ -99,7 +99,9 @@ def _near(server: Server, tasks: list[TaskView]) -> list[TaskView]:
 
 def _project_of(server: Server, number: Any) -> str:
     """The only project that has a task of this number, of the open folders first."""
-    found = _near(server, [t for t in server.mirror.tasks() if t.id == number])
+    found = server.mirror.numbered(number)
+    if len(found) > 1:
+        found = _near(server, found)
     return found[0].project if len(found) == 1 else ""
 
 

@@ -10,6 +10,7 @@ import asyncio
 import os
 import re
 import sys
+from collections.abc import Callable
 
 UNREAD_BYTES = 256 * 1024
 """How much may wait for the editor before what can be dropped is dropped."""
@@ -21,7 +22,6 @@ HOPELESS_BYTES = 64 * 1024 * 1024
 MESSAGE_BYTES = 64 * 1024 * 1024
 """The longest message that is taken."""
 HEADER_BYTES = 4096
-CHUNK = 256 * 1024
 PARTING_SECONDS = 1.0
 
 _LENGTH = re.compile(rb"content-length:[ \t]*(\d{1,18})[ \t]*\r?\n", re.IGNORECASE)
@@ -91,31 +91,58 @@ class Framer:
         return True
 
 
-class Input:
-    """Reads messages; waits with the next one while the editor doesn't read what it was sent."""
+class Input(asyncio.Protocol):
+    """Reads messages and hands each on at once; takes none while the editor is far behind in reading."""
 
-    def __init__(self, reader: asyncio.StreamReader, output: Output) -> None:
-        self._reader = reader
+    def __init__(self, output: Output) -> None:
         self._output = output
         self._framer = Framer()
+        self._take: Callable[[bytes | TooLong], None] | None = None
+        self._transport: asyncio.ReadTransport | None = None
+        self._over = asyncio.Event()
+        self._held_up: asyncio.Task[None] | None = None
 
-    async def message(self) -> bytes | TooLong | None:
-        """The next message; None at the end, also if it comes in the middle of one."""
-        await self._output.read_enough()
-        while (found := self._framer.next()) is None:
-            data = await self._reader.read(CHUNK)
-            if not data:
-                return None
-            self._framer.feed(data)
-        return found
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.ReadTransport), "made by connect_read_pipe"
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._framer.feed(data)
+        self._hand_on()
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._over.set()
+
+    async def serve(self, take: Callable[[bytes | TooLong], None]) -> None:
+        """Hand on every message, until the input ends, also if it does in the middle of one."""
+        self._take = take
+        self._hand_on()
+        await self._over.wait()
 
     def unread(self, body: bytes) -> bool:
         """See `Framer.unread`."""
         return self._framer.unread(body)
 
     def stop(self) -> None:
-        """Let `message` come to its end, although the editor says nothing."""
-        self._reader.feed_eof()
+        """Take nothing more, although the editor is still there."""
+        self._over.set()
+
+    def _hand_on(self) -> None:
+        while self._take is not None and self._held_up is None and not self._over.is_set():
+            message = self._framer.next()
+            if message is None:
+                return
+            self._take(message)
+            if self._output.far_behind and self._transport is not None:
+                self._transport.pause_reading()
+                self._held_up = asyncio.get_running_loop().create_task(self._when_read())
+
+    async def _when_read(self) -> None:
+        await self._output.drained()
+        self._held_up = None
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+        self._hand_on()
 
 
 class Output(asyncio.BaseProtocol):
@@ -160,10 +187,10 @@ class Output(asyncio.BaseProtocol):
         """Wait until the editor has read most of what it was sent, or is gone."""
         await self._room.wait()
 
-    async def read_enough(self) -> None:
-        """Wait while far too much is unread."""
-        while self._transport is not None and self._transport.get_write_buffer_size() > STOP_READING_BYTES:
-            await self._room.wait()
+    @property
+    def far_behind(self) -> bool:
+        """Whether far too much is unread."""
+        return self._transport is not None and self._transport.get_write_buffer_size() > STOP_READING_BYTES
 
     async def gone(self) -> None:
         """Wait until nobody reads any more."""
@@ -191,9 +218,6 @@ async def open_stdio() -> tuple[Input, Output]:
     source, target = os.dup(0), os.dup(1)
     os.dup2(2, 1)  # a stray print must not end up between messages
     sys.stdout = sys.stderr
-    reader = asyncio.StreamReader(limit=CHUNK)
-    await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(source, "rb", buffering=0)
-    )
     _, output = await loop.connect_write_pipe(Output, os.fdopen(target, "wb", buffering=0))
-    return Input(reader, output), output
+    _, reader = await loop.connect_read_pipe(lambda: Input(output), os.fdopen(source, "rb", buffering=0))
+    return reader, output

@@ -210,11 +210,8 @@ def test_output_that_is_resumed_at_any_cursor_is_the_same_output(bench: Bench) -
 
 
 def test_output_is_followed_while_it_comes_and_ends_with_its_attempt(bench: Bench) -> None:
-    go = bench.base / "go"
-    bench.claude(
-        f"prompt(); init(); text('One')\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
-        "text('Two'); result('Three'); end()"
-    )
+    go = bench.gate()
+    bench.claude(f"prompt(); init(); text('One'); hold({str(go)!r}); text('Two'); result('Three'); end()")
 
     async def story(bench: Bench) -> None:
         await bench.started()
@@ -223,8 +220,8 @@ def test_output_is_followed_while_it_comes_and_ends_with_its_attempt(bench: Benc
         async for notice in bench.daemon.flow(FollowOutput(project=str(bench.root), task=1), bench.who, 1):
             assert isinstance(notice, OutputCame)
             came += notice.entries
-            if "One" in said(came):
-                go.touch()
+            if "One" in said(came) and "Two" not in said(came):
+                await bench.let_go(go)
         assert "Two" in said(came)
 
     play(bench, story)
@@ -313,17 +310,15 @@ def test_the_end_of_a_flood_on_standard_error_is_shown_and_the_rest_not_read(ben
 def test_an_attempt_that_waits_for_its_slot_is_followed_from_its_start(bench: Bench) -> None:
     bench.settings("[limits]\nagents = 1\n")
     bench.pipeline("small", STAGE)
-    go = bench.base / "go"
-    bench.claude(
-        f"prompt(); init()\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\nresult('Done.'); end()"
-    )
+    go = bench.gate()
+    bench.claude(f"said = prompt(); init(); 'One' in said and hold({str(go)!r}); result('Done.'); end()")
 
     async def story(bench: Bench) -> None:
         await bench.started("One")
         await bench.until(talks)
         await bench.started("Two")
         assert not (await bench.task(2)).stages[0].attempts, "one agent at a time"
-        go.touch()
+        await bench.let_go(go)
         await bench.until(rests, 2)
 
     play(bench, story)

@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from msgspec import Struct
-from rig.fake_claude import fake_claude
+from rig.fake_claude import fake_claude, let_go
 
 from promptside_daemon.daemon import Daemon
 from promptside_daemon.engine.task import AtGate, Attempt, StageRun, Task, live_attempt
@@ -171,6 +171,16 @@ class Bench:
             while not file.exists():
                 await news.wait()
                 news.clear()
+
+    def gate(self) -> Path:
+        """A place where the agent can `hold`."""
+        gate = self.base / "gate"
+        os.mkfifo(gate)
+        return gate
+
+    async def let_go(self, gate: Path) -> None:
+        """Let the agent that holds there go on."""
+        await asyncio.to_thread(let_go, gate)
 
     async def kinds(self) -> list[str]:
         """The journal, by kind."""

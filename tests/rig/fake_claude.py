@@ -140,6 +140,18 @@ def prompt() -> str:
             return said
 
 
+def hold(gate: str) -> None:
+    """Stop here until the test opens the gate, a named pipe, with `let_go`."""
+    with open(gate, "rb"):  # noqa: PTH123  # what the test writes down knows no more than this
+        pass
+
+
+def let_go(gate: Path) -> None:
+    """Let the agent that holds at a gate go on; waits until it is there."""
+    with gate.open("wb"):
+        pass
+
+
 def end() -> NoReturn:
     """Wait for the end of the input, as the CLI does, and leave in order."""
     while heard() is not None:

@@ -64,11 +64,9 @@ class LspEditor:
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
-        if self.process.returncode is None:
-            self.process.kill()
-        await self.process.wait()
-        # A transport that is not closed here complains when the loop is gone.
+        # Kills it and closes the pipes: one that nobody reads would hold up the waiting for ever.
         self.process._transport.close()  # type: ignore[attr-defined]  # asyncio has no public way
+        await self.process.wait()
 
     async def start(self, *, reads: bool = True) -> None:
         """Start the server; with `reads`, read whatever it says."""
@@ -157,7 +155,8 @@ class LspEditor:
                     if condition(self.heard[at]):
                         return self.heard[at]
                     at += 1
-                assert self._reading is not None and not self._reading.done(), "the server has ended"
+                assert self._reading is not None
+                assert not self._reading.done(), "the server has ended"
                 self._came.clear()
                 await self._came.wait()
 

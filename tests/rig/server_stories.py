@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from rig.lsp_buffers import Buffers
+from rig.lsp_buffers import Buffers, file_of
 
 from promptside_daemon.world.rehearsal import SHIPPED
 
@@ -66,10 +66,23 @@ async def waits(editor: Buffers, name: str) -> Path:
     while not named():
         await editor.until(lambda m: m.get("method") == "textDocument/publishDiagnostics", at)
         at = len(editor.heard)
+    uri = next(uri for uri in editor.said if uri.endswith(name))
+    await written(file_of(uri))
+    return file_of(uri)
+
+
+async def written(file: Path, mark: str = "") -> None:
+    """Wait until the daemon has written a document: it tells that the task waits a moment before."""
     async with asyncio.timeout(60):
-        while not (found := list((editor.project / ".promptside" / "tasks").glob(f"*/{name}"))):
+        while not file.exists() or mark not in file.read_text("utf-8"):  # noqa: ASYNC110  # nobody tells of it
             await asyncio.sleep(0.01)
-    return found[0]
+
+
+async def rewritten(file: Path, old: str) -> None:
+    """Wait until the daemon has written something else into a file."""
+    async with asyncio.timeout(60):
+        while file.read_bytes().decode() == old:  # noqa: ASYNC110  # see above
+            await asyncio.sleep(0.01)
 
 
 async def until_text(editor: Buffers, uri: str, wanted: str) -> None:

@@ -49,8 +49,8 @@ def test_ed1_a_wrong_argument_is_named_by_its_path(user: User) -> None:
             with pytest.raises(Said, match="title") as missing:
                 await editor.command("newTask")
             assert missing.value.code == INVALID
+            params = {"command": "promptside.run", "arguments": [1, 2]}
             with pytest.raises(Said, match="one object"):
-                params = {"command": "promptside.run", "arguments": [1, 2]}
                 await editor.ask("workspace/executeCommand", params)
 
     run(story())
@@ -115,7 +115,10 @@ def test_ed1_the_task_of_the_document_that_the_person_is_in_comes_first(user: Us
 
 def test_ed1_where_the_editor_has_buttons_the_person_is_asked_which_task_is_meant(user: User) -> None:
     user.commit_all()
-    capabilities = {"window": {"showMessage": {"messageActionItem": {}}}, "experimental": {"promptside": True}}
+    capabilities = {
+        "window": {"showMessage": {"messageActionItem": {}}},
+        "experimental": {"promptside": True},
+    }
 
     async def story() -> None:
         answers = {"window/showMessageRequest": {"title": "2 Second"}}

@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any
 
 import pytest
-from rig.lsp_buffers import MINIMAL, PLAIN, Buffers, file_of, line_of
+from rig.lsp_buffers import MINIMAL, PLAIN, Buffers, line_of
 from rig.lsp_editor import OURS, Said
-from rig.server_stories import at_checklist, at_options, at_text, until_text
+from rig.server_stories import at_checklist, at_options, at_text, until_text, written
 from rig.user import User
 
 LIVE = {**PLAIN, **OURS}
@@ -20,7 +19,7 @@ def run(story: Coroutine[Any, Any, None]) -> None:
 
 def test_ed10_one_ticks_c1_and_the_other_c2_and_both_stand(user: User) -> None:
     async def story() -> None:
-        async with Buffers(user, PLAIN) as one, Buffers(user, PLAIN) as two:
+        async with Buffers(user, LIVE) as one, Buffers(user, LIVE) as two:
             file = await at_checklist(one)
             first, second = one.visit(file), two.visit(file)
             refs = checks(one.texts[first])
@@ -60,7 +59,7 @@ def test_m10_on_the_same_item_the_later_sees_what_the_earlier_did(user: User) ->
             assert "theirs" in two.texts[second]
             two.save(second)
             await two.actions(second)
-            assert "Note: theirs" in file.read_text("utf-8") or "theirs" in one.texts[first]
+            assert "Note: theirs" in file.read_text("utf-8")
 
     run(story())
 
@@ -70,15 +69,13 @@ def test_cw23_a_stale_approval_is_refused_with_the_difference(user: User) -> Non
         async with Buffers(user, MINIMAL) as one, Buffers(user, MINIMAL) as two:
             file = await at_options(one)
             first, second = one.visit(file), two.visit(file)
-            two.replace(second, "- [ ] Select B", "- [x] Select B")
             one.replace(first, "- [ ] Select A", "- [x] Select A")
             one.save(first)
-            await two.diagnosed(second, bool)
-            await one.actions(first)
-            await until_draft(two, file, "A")
+            await written(file, "- [x] Select A")
+            await two.actions(second)
             with pytest.raises(Said) as refused:
                 await two.command("approve", task=1)
-            assert refused.value.data["code"] in ("other-bytes", "gate-lacks")
+            assert refused.value.data["code"] == "other-bytes"
 
     run(story())
     assert user.task()["waiting_for"]["kind"] == "gate"
@@ -91,7 +88,7 @@ def test_a_text_is_approved_as_it_stands_in_the_buffer_unsaved(user: User) -> No
             uri = editor.visit(file)
             editor.type(uri, editor.texts[uri].replace("\n\n<!-- prom", "\n\nMind the tests.\n\n<!-- prom"))
             await editor.choose(uri, "Approve")
-            assert "Mind the tests." in file.read_text("utf-8")
+            await written(file, "Mind the tests.")
 
     run(story())
     assert user.stage("research")["status"] == "approved"
@@ -104,9 +101,10 @@ def test_what_a_person_corrected_in_an_option_reaches_the_draft(user: User) -> N
             uri = editor.visit(file)
             heading = next(line for line in editor.texts[uri].split("\n") if line.startswith("## A"))
             editor.replace(uri, heading, f"{heading}, but smaller")
+            editor.save(uri)
             await editor.choose(uri, "Select A and approve", line_of(editor.texts[uri], "## A"))
+            await written(file, "- [x] Select A")
             assert ", but smaller" in file.read_text("utf-8")
-            assert "- [x] Select A" in file.read_text("utf-8")
 
     run(story())
     assert user.stage("high-level-approaches")["status"] == "approved"
@@ -118,7 +116,7 @@ def test_an_editor_that_takes_no_edits_reads_the_file(user: User) -> None:
             file = await at_options(editor)
             uri = editor.visit(file)
             await editor.choose(uri, "Select A", line_of(editor.texts[uri], "## A"))
-            assert "- [x] Select A" in file_of(uri).read_text("utf-8")
+            await written(file, "- [x] Select A")
             assert not [m for m in editor.heard if m.get("method") == "workspace/applyEdit"]
             editor.reload(uri)
             titles = [a["title"] for a in await editor.actions(uri)]
@@ -172,11 +170,3 @@ def note_of(text: str, ref: str) -> str:
     start = text.index(f"**{ref}**")
     end = text.index("Note:", start) + len("Note:")
     return text[start:end]
-
-
-async def until_draft(editor: Buffers, file: Path, ref: str) -> None:
-    """Wait until the daemon has written this selection."""
-    async with asyncio.timeout(60):
-        while f"- [x] Select {ref}" not in file.read_text("utf-8"):
-            await asyncio.sleep(0.01)
-    await editor.actions(file.as_uri())

@@ -14,6 +14,14 @@ from rig.user import User
 
 from promptside_server.transport import Framer, TooLong
 
+BACKWARDS = (
+    b'{"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {"textDocument": {"uri": "file:///n",'
+    b' "version": 1}, "contentChanges": [{"text": "x", "range": {"start": {"line": 9, "character": 9},'
+    b' "end": {"line": 0, "character": 0}}}]}}'
+)
+"""A change that ends before it begins, in a document that was never opened."""
+
+
 async def lives(editor: LspEditor) -> bool:
     """Whether it still answers."""
     with pytest.raises(Said, match="not defined"):
@@ -64,9 +72,7 @@ def test_a_wrong_length_costs_a_message_or_two_and_not_the_session(user: User, l
         b'{"jsonrpc": "2.0", "id": "never asked", "error": "no"}',
         b'{"jsonrpc": "2.0", "method": "promptside/follow"}',
         b"[" * 100_000,
-        b'{"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {"textDocument": {"uri": "file:///n",'
-        b' "version": 1}, "contentChanges": [{"text": "x", "range": {"start": {"line": 9, "character": 9},'
-        b' "end": {"line": 0, "character": 0}}}]}}',
+        BACKWARDS,
         '{"jsonrpc": "2.0", "method": "\udcff"}'.encode(errors="surrogateescape"),
     ],
 )
@@ -166,9 +172,14 @@ def test_p3_an_editor_that_never_reads_costs_no_memory_and_misses_nothing_when_i
             await slow.start(reads=False)
             try:
                 await stuck(slow)
-                before = memory(slow.process.pid)
+                async with asyncio.timeout(30):
+                    while (await other.command("daemonStart"))["clients"] < 2:
+                        pass  # a round trip to the daemon, which the slow one has not reached yet
                 await other.ask("promptside/follow", {})
-                await asyncio.to_thread(speaker.say, *lines)
+                speaker.say(lines[0])
+                await other.note("promptside/output", lambda p: texts([p]))
+                before = memory(slow.process.pid)
+                await asyncio.to_thread(speaker.say, *lines[1:])
                 speaker.stop()
                 await other.note("promptside/output", lambda p: p.get("ended"))
                 after = memory(slow.process.pid)
@@ -187,7 +198,12 @@ async def stuck(slow: LspEditor) -> None:
     """Say hello, follow the output, and read nothing."""
     slow.begin(
         "initialize",
-        {"processId": None, "rootUri": None, "capabilities": slow.capabilities, "clientInfo": {"name": "Slow"}},
+        {
+            "processId": None,
+            "rootUri": None,
+            "capabilities": slow.capabilities,
+            "clientInfo": {"name": "Slow"},
+        },
     )
     slow.tell("initialized", {})
     slow.begin("promptside/follow", {"task": 1, "project": str(slow._folder)})
@@ -202,7 +218,9 @@ def texts(pages: list[Any]) -> list[str]:
 # --- dead and vanishing ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("last", [b"", b"Content-Le", b"Content-Length: 100\r\n\r\n{", b"Content-Length: 5\r\n"])
+@pytest.mark.parametrize(
+    "last", [b"", b"Content-Le", b"Content-Length: 100\r\n\r\n{", b"Content-Length: 5\r\n"]
+)
 def test_the_server_ends_when_its_input_does_also_in_mid_message(user: User, last: bytes) -> None:
     async def story() -> None:
         async with LspEditor(user) as editor:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,9 @@ class World:
         self.heard: list[Notice] = []
         self.moves: asyncio.Queue[tuple[bool, str]] = asyncio.Queue()
         self.cursors: dict[str, int] = {}
-        self.link = Link(self.heard.append, lambda up, why: self.moves.put_nowait((up, why)), lambda: self.cursors)
+        self.link = Link(
+            self.heard.append, lambda up, why: self.moves.put_nowait((up, why)), lambda: self.cursors
+        )
         self._greetings: list[str] = []
 
     @contextlib.asynccontextmanager
@@ -87,7 +89,7 @@ class World:
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made: list[World] = []
 
     def connected(greeting: Any) -> Any:
@@ -103,7 +105,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         return World()
 
     made.append(asyncio.run(make()))
-    yield made[0]
+    return made[0]
 
 
 def test_da10_it_says_hello_in_the_editors_name_and_opens_the_flow_of_tasks(world: World) -> None:

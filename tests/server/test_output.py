@@ -121,7 +121,12 @@ def test_cw16_a_daemon_that_is_killed_is_said_found_again_and_nothing_is_lost(us
             speaker.stop()
             await editor.note("promptside/output", lambda p: p.get("ended"))
             told = texts(editor.notes("promptside/output"))
-            assert [t for t in told if t in ("one", "two", "three", "four")] == ["one", "two", "three", "four"]
+            assert [t for t in told if t in ("one", "two", "three", "four")] == [
+                "one",
+                "two",
+                "three",
+                "four",
+            ]
             await editor.task(lambda t: (t["waiting_for"] or {}).get("kind") == "gate")
 
     asyncio.run(story())

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from rig.lsp_buffers import MINIMAL, PLAIN, Buffers, file_of, line_of
+from rig.server_stories import rewritten, written
 from rig.standard_texts import PULL_REQUEST, REDO_FEEDBACK, REFINEMENT_INPUT, TITLE
 from rig.user import User
 
@@ -59,12 +60,6 @@ class Person:
         await written(file_of(uri))
         return uri if uri in heard.texts else heard.visit(file_of(uri))
 
-    def shown(self, uri: str) -> str:
-        """The buffer, after it was read anew where the editor takes no edits."""
-        if not self.editor.takes_edits:
-            self.editor.reload(uri)
-        return self.editor.texts[uri]
-
     async def answer(self, uri: str, title: str, before: str) -> None:
         """Choose an action that answers an item, then save."""
         text = self.editor.texts[uri]
@@ -72,6 +67,7 @@ class Person:
         if self.editor.takes_edits:
             self.editor.save(uri)
         else:
+            await rewritten(file_of(uri), text)
             self.editor.reload(uri)
 
     async def approve(self, name: str, title: str = "Approve") -> None:
@@ -98,18 +94,15 @@ def test_ed9_a_whole_run_from_a_new_task_to_a_pull_request_text(
     assert PULL_REQUEST["title"] in (sample / task["stages"][-1]["artifact"]).read_text("utf-8")
 
 
-async def written(file: Path, mark: str = "") -> None:
-    """Wait until the daemon has written a document: it tells that the task waits a moment before."""
-    async with asyncio.timeout(60):
-        while not file.exists() or mark not in file.read_text("utf-8"):
-            await asyncio.sleep(0.01)
-
-
 async def whole_run(editor: Buffers, project: Path) -> None:
     """Nothing here but documents, code actions and commands."""
     person = Person(editor, project)
     draft = editor.visit(file_of(await editor.command("draftTask", project=str(project))))
-    for label, value in (("Title (required)", TITLE), ("Description (required)", "As titled."), ("Agent", AGENT)):
+    for label, value in (
+        ("Title (required)", TITLE),
+        ("Description (required)", "As titled."),
+        ("Agent", AGENT),
+    ):
         editor.replace(draft, f"## {label}\n", f"## {label}\n\n{value}\n")
     editor.save(draft)
     await editor.choose(draft, "Create and run")

@@ -46,7 +46,9 @@ def test_ed4_cancel_stops_the_stage(user: User) -> None:
             begun = await editor.note("$/progress", lambda p: p["value"]["kind"] == "begin")
             editor.tell("window/workDoneProgress/cancel", {"token": begun["token"]})
             await editor.note("$/progress", lambda p: p["value"]["kind"] == "end")
-            task = await editor.task(lambda t: any(a["status"] == "stopped" for a in t["stages"][0]["attempts"]))
+            task = await editor.task(
+                lambda t: any(a["status"] == "stopped" for a in t["stages"][0]["attempts"])
+            )
             assert len(task["stages"][0]["attempts"]) == 1
 
     asyncio.run(story())

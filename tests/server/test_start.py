@@ -23,13 +23,12 @@ def test_p6s_initialize_is_answered_without_a_daemon_and_starts_none(user: User)
 
 
 def test_the_server_never_imports_the_daemon(user: User) -> None:
+    program = (
+        "import sys, promptside_server.server, promptside_server.features;"
+        " print([name for name in sys.modules if name.startswith('promptside_')])"
+    )
     told = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys, promptside_server.server, promptside_server.features\n"
-            "print([name for name in sys.modules if name.startswith('promptside_')])",
-        ],
+        [sys.executable, "-c", program],
         env=user.environment,
         capture_output=True,
         text=True,

@@ -76,9 +76,7 @@ def _ignored() -> Callable[[Any], None]:
 async def client(user: User, name: str) -> AsyncIterator[Client]:
     lsp = make_test_lsp_client()
     made = Client(lsp)
-    await lsp.start_io(
-        sys.executable, "-m", "promptside_server", env=user.environment, cwd=user.project
-    )
+    await lsp.start_io(sys.executable, "-m", "promptside_server", env=user.environment, cwd=user.project)
     folder = types.WorkspaceFolder(uri=user.project.as_uri(), name="project")
     await lsp.initialize_session(
         types.InitializeParams(
@@ -135,7 +133,11 @@ def test_ed10_both_show_the_same_after_every_step_and_edits_of_both_stand(review
             await asyncio.gather(
                 *(
                     one.order(
-                        "editDraft", task=1, document=document, version=version, answers={item: {"ticked": True}}
+                        "editDraft",
+                        task=1,
+                        document=document,
+                        version=version,
+                        answers={item: {"ticked": True}},
                     )
                     for one, item in ((first, ids[0]), (second, ids[1]))
                 )
@@ -148,12 +150,9 @@ def test_ed10_both_show_the_same_after_every_step_and_edits_of_both_stand(review
             rest = {item: {"ticked": True} for item in ids[2:]}
             await second.order("editDraft", task=1, document=document, answers=rest)
             await first.until(lambda t: ticked(t) == ids)
-            with pytest.raises(JsonRpcException) as stale:
+            with pytest.raises(JsonRpcException, match="is not what the daemon has") as stale:
                 await first.order("approve", task=1, shown=seen)
             assert stale.value.code == -32803
-            assert stale.value.data["difference"] if isinstance(stale.value.data, dict) else (
-                stale.value.data.difference
-            )
 
             assert offers(first.tasks[1])["promptside.approve"] is None
             await second.order("approve", task=1, shown=second.tasks[1].waiting_for.gate.shown)
@@ -162,8 +161,33 @@ def test_ed10_both_show_the_same_after_every_step_and_edits_of_both_stand(review
                 assert "promptside.approve" not in offers(one.tasks[1])
             await same(first, second)
             assert first.tasks[1].stages[0].approval.client == "emacs"
-            with pytest.raises(JsonRpcException, match="approved already|Not possible now"):
+            with pytest.raises(JsonRpcException, match=r"approved already|Not possible now"):
                 await first.order("approve", task=1, shown=seen)
+
+    asyncio.run(story())
+
+
+def test_ed10_a_stale_buffer_is_refused_with_the_difference(review: User) -> None:
+    async def story() -> None:
+        async with client(review, "Neovim") as first, client(review, "Emacs") as second:
+            await first.order("newTask", **NEW)
+            await first.order("run", task=1)
+            task = await first.until(gate)
+            file = Path(task.project) / task.waiting_for.document
+            # An editor that takes no edits shows what stood there when it was opened.
+            item = types.TextDocumentItem(
+                uri=file.as_uri(), language_id="markdown", version=1, text=file.read_text(encoding="utf-8")
+            )
+            first.lsp.text_document_did_open(types.DidOpenTextDocumentParams(text_document=item))
+            ids = [found.id for found in task.waiting_for.gate.items]
+            ticks = {item: {"ticked": True} for item in ids}
+            await second.order("editDraft", task=1, document=task.waiting_for.document, answers=ticks)
+            await first.until(lambda t: ticked(t) == ids)
+            with pytest.raises(JsonRpcException) as stale:
+                await first.order("approve", task=1)
+            assert stale.value.code == -32803
+            assert f"**{ids[0]}**" in stale.value.data["difference"]
+            assert not first.tasks[1].stages[0].approval
 
     asyncio.run(story())
 

@@ -403,7 +403,7 @@ def content(definition: forms.Definition, text: str) -> str:
 
 
 def _goes_on(order: Order) -> bool:
-    """Whether the stage's prompt is in the conversation already; a `continue` stage's first attempt has yet to send it."""
+    """Whether the stage's prompt is in the conversation already; where a stage begins in an older one it isn't."""
     return bool(order.resume) and order.cause in ("redo", "resumed", "answered")
 
 

@@ -106,22 +106,15 @@ def _as_action(
         return drawn(server, act, kind, diagnostics)
     if not literals(server):
         at = {"project": reading.task.project, "task": reading.task.id}
-        args = {**act.args, "answers": act.answers}
-        if not act.command:
-            args = {**at, "document": reading.document, "answers": act.answers}
-        name = act.command or "promptside.editDraft"
-        return types.Command(title=act.title, command=name, arguments=[args])
+        args = {**at, "document": reading.document, "answers": act.answers}
+        return types.Command(title=act.title, command="promptside.editDraft", arguments=[args])
     assert reading.definition is not None, "only a form has answers"
     answers = from_plain(reading.definition, {**answers_of(reading), **act.answers})
     target = apply(reading.definition, reading.text, answers)
-    command = None
-    if act.command:
-        command = types.Command(title=act.title, command=act.command, arguments=[act.args])
     return types.CodeAction(
         title=act.title,
         kind=kind,
         edit=_edit(server, reading, target),
-        command=command,
         diagnostics=diagnostics,
     )
 

@@ -1,7 +1,7 @@
 """Edits of form documents: out as orders, in as `workspace/applyEdit`.
 
-An editor that does not know us is sent no order while its buffer is unsaved, for then the daemon would write the
-file below that buffer; its edits go when it saves, or with the next order on the document.
+The daemon writes the file with every edit. So from an editor that does not know us an edit goes when it saves, or
+with the next order on the document; and a buffer of it without unsaved edits is left to read the file again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def register(server: Server) -> None:
         uri = params.text_document.uri
         if known.place(uri) is None:
             return
-        known.unsaved.add(uri)
+        known.typed(uri)
         known.tell(uri)
         if server.editor.ours:
             if uri in due:

@@ -54,5 +54,7 @@ class Life:
             self._say(types.MessageType.Warning, notice.message)
 
     def _say(self, kind: types.MessageType, sentence: str) -> None:
-        if not self._server.editor.ours:  # a client of ours has `promptside/daemon`, and shows it in its place
+        if (
+            not self._server.editor.ours
+        ):  # a client of ours has `promptside/daemon`, and shows it in its place
             self._server.say(kind, sentence)

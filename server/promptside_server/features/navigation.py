@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -74,5 +74,5 @@ def _next(server: Server) -> TaskView:
 async def _open(server: Server, task: TaskView) -> readonly.Shown:
     """The document that a task waits with, else the task's own."""
     document = task.waiting_for.document if task.waiting_for is not None else None
-    path = Path(task.project) / (document or f"{task.directory}/task.md")
-    return await readonly.show(server, readonly.uri_of(path))
+    path = f"{task.project}/{document or f'{task.directory}/task.md'}"
+    return await readonly.show(server, f"file://{quote(path)}")

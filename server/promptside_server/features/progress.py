@@ -106,7 +106,8 @@ class Progress:
         shown.began = True
         title = f"{shown.stage.name}: {shown.task.title}"
         self._server.work_done_progress.begin(
-            shown.token, types.WorkDoneProgressBegin(title=title, cancellable=True, message=shown.line or None)
+            shown.token,
+            types.WorkDoneProgressBegin(title=title, cancellable=True, message=shown.line or None),
         )
         shown.told = shown.line
 

@@ -90,7 +90,9 @@ class Pages:
         await asyncio.to_thread(readonly.write, path, text)
         return await readonly.show(self._server, readonly.uri_of(path))
 
-    async def content(self, params: types.TextDocumentContentParams) -> types.TextDocumentContentResult | None:
+    async def content(
+        self, params: types.TextDocumentContentParams
+    ) -> types.TextDocumentContentResult | None:
         """The answer to the editor that opens one; None if the address is another feature's."""
         page = page_at(params.uri)
         if page is None:

@@ -251,8 +251,8 @@ def test_the_input_is_refined_by_a_run_of_its_own(bench: Bench) -> None:
 
 def test_a_preparation_survives_the_daemon(bench: Bench) -> None:
     bench.pipeline("small", PREPARED)
-    go = bench.base / "go"
-    waits = f"    open('begun', 'w').close()\n    while not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
+    go = bench.gate()
+    waits = f"    open('begun', 'w').close()\n    hold({str(go)!r})\n"
     bench.claude(REFINES.replace("    open('refined'", waits + "    open('refined'"))
     begun = bench.root / "begun"
 
@@ -262,7 +262,7 @@ def test_a_preparation_survives_the_daemon(bench: Bench) -> None:
         await bench.comes(begun)
 
     async def second(bench: Bench) -> None:
-        go.touch()
+        await bench.let_go(go)
         task = await bench.rests()
         assert at_gate(task), last(task).failure
         assert "LOUDER" in await told(bench)
@@ -291,7 +291,7 @@ def test_a_preparation_that_fails_fails_the_attempt_with_its_reason_redacted(ben
 
 def test_a_stop_ends_a_preparation(bench: Bench) -> None:
     bench.pipeline("small", PREPARED)
-    bench.claude("said = prompt(); init(); open('begun', 'w').close(); time.sleep(600)")
+    bench.claude("said = prompt(); init(); open('begun', 'w').close(); end()")
 
     async def story(bench: Bench) -> None:
         number = await bench.new()

@@ -399,11 +399,8 @@ def test_a_project_whose_directory_is_gone_says_so_and_is_not_made_anew(bench: B
 
 
 def test_the_next_daemon_goes_on_where_the_last_one_stopped(bench: Bench) -> None:
-    go = bench.base / "go"
-    bench.claude(
-        f"prompt(); init(); text('One');\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
-        "result('Two'); end()"
-    )
+    go = bench.gate()
+    bench.claude(f"prompt(); init(); text('One'); hold({str(go)!r}); result('Two'); end()")
 
     async def first(bench: Bench) -> None:
         await bench.started()
@@ -411,7 +408,7 @@ def test_the_next_daemon_goes_on_where_the_last_one_stopped(bench: Bench) -> Non
 
     async def second(bench: Bench) -> None:
         before = await bench.kinds()
-        go.touch()
+        await bench.let_go(go)
         task = await bench.rests()
         assert at_gate(task)
         kinds = await bench.kinds()

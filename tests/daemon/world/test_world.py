@@ -145,8 +145,8 @@ def test_a_file_that_another_attempt_touched_is_told_so_also_when_that_has_ended
     repository(bench, git=True)
     bench.pipeline("small", READING)
     bench.pipeline("writing", STAGE)
-    go = bench.base / "go"
-    reads = f"init(('Read', 'Glob'))\n    while not os.path.exists({str(go)!r}): time.sleep(0.01)\n    result(); end()"
+    go = bench.gate()
+    reads = f"init(('Read', 'Glob')); hold({str(go)!r}); result(); end()"
     writes = (
         "init(); use('Write', {'file_path': 'old.txt'}); open('old.txt', 'w').write('other\\n'); used();"
         "result(); end()"
@@ -158,7 +158,7 @@ def test_a_file_that_another_attempt_touched_is_told_so_also_when_that_has_ended
         await bench.until(talks)
         await bench.started("Writes", pipeline="writing")
         await bench.rests(2)
-        go.touch()
+        await bench.let_go(go)
         task = await bench.rests()
         proof = last(task).proof
         assert proof is not None
