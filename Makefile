@@ -6,7 +6,7 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint format generate clean
+.PHONY: demo test lint bench format generate clean
 
 demo: .venv/installed
 	$(BIN)/promptside demo
@@ -18,6 +18,10 @@ lint: .venv/ready
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# What PERFORMANCE means here: ratios to floors measured in the same run.
+bench: .venv/ready
+	$(BIN)/python bench
 
 format: .venv/ready
 	$(BIN)/ruff check --fix

@@ -46,7 +46,8 @@ class Server(LanguageServer):
             __version__,
             protocol_cls=Protocol,
             converter_factory=converter,
-            text_document_sync_kind=types.TextDocumentSyncKind.Incremental,
+            # pygls splits lines where editors don't (form feeds, U+2028): increments would drift in such a document.
+            text_document_sync_kind=types.TextDocumentSyncKind.Full,
         )
         self.mirror = Mirror()
         self.editor = Editor()

@@ -122,7 +122,7 @@ def test_common_options_stand_anywhere() -> None:
         ("say 12", "TEXT is missing.", ""),
         ("answer 12", "DECISION is missing.", ""),
         ("task", "promptside task does what?", ""),
-        ("lsp", "promptside lsp comes with a later version.", ""),
+        ("agent", "promptside agent comes with a later version.", ""),
         ("task claim 3", "promptside task claim comes with a later version.", ""),
         ("zzz", "“zzz” is no verb.", ""),
     ],

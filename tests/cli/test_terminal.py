@@ -164,7 +164,7 @@ def test_a_difference_is_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 def test_usage_errors_end_with_2() -> None:
-    for words in (["aprove"], ["run", "--on-ask", "x"], ["answer", "12", "Q1"], ["lsp"], []):
+    for words in (["aprove"], ["run", "--on-ask", "x"], ["answer", "12", "Q1"], ["agent"], []):
         ended = run(*words)
         assert ended.returncode == 2, words
         assert ended.stdout == ""

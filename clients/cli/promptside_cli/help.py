@@ -12,7 +12,7 @@ _GROUPS = (
     ("Tasks", ("task", "run", "watch", "next", "log")),
     ("Decide", ("open", "approve", "take-back", "redo", "answer", "decision", "rules")),
     ("Steer", ("back", "skip", "retry", "pause", "resume", "stop", "say", "diff", "undo")),
-    ("Keep house", ("daemon", "gc")),
+    ("Keep house", ("daemon", "gc", "lsp")),
 )
 
 _EXITS = """\

@@ -229,6 +229,8 @@ VERBS: dict[str, Verb] = {
              "stop the daemon; agents at work go on", "promptside daemon stop"),
         Verb("daemon logs", "promptside_cli.daemon:logs", "promptside daemon logs",
              "the daemon's log", "promptside daemon logs"),
+        Verb("lsp", "promptside_cli.lsp:serve", "promptside lsp",
+             "the language server on standard input and output, for an editor to start", "promptside lsp"),
         Verb(
             "gc", "promptside_cli.gc:collect", "promptside gc [--dry-run]",
             "remove what retention allows", "promptside gc --dry-run", options=(Option("--dry-run"),),
@@ -238,7 +240,7 @@ VERBS: dict[str, Verb] = {
 
 LATER = frozenset(
     {
-        "lsp", "agent", "plan", "todo", "pr", "work", "stats", "export", "clean", "chat", "take-over",
+        "agent", "plan", "todo", "pr", "work", "stats", "export", "clean", "chat", "take-over",
         "reset-breaker", "task edit", "task claim", "task release",
     }
 )  # fmt: skip

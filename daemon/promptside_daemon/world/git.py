@@ -19,7 +19,12 @@ from msgspec import Struct
 from .gitguards import guards_against
 
 OLDEST = (2, 38)
-NOT_COMMITTED = (".promptside/tasks/", ".promptside/worktrees/")
+NOT_COMMITTED = (
+    ".promptside/tasks/",
+    ".promptside/worktrees/",
+    ".promptside/drafts/",
+    ".promptside/DESK.md",
+)
 
 
 class Repository(Struct, frozen=True, kw_only=True):
