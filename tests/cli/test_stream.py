@@ -25,8 +25,8 @@ def tool(said: str, block: str, *, replace: bool = False) -> OutputEntry:
     return OutputEntry(cursor=0, role="tool", text=said, block=block, replace=replace)
 
 
-def result(said: str, *, ok: bool = True) -> OutputEntry:
-    return OutputEntry(cursor=0, role="result", text=said, ok=ok)
+def result(said: str, *, ok: bool = True, block: str | None = None) -> OutputEntry:
+    return OutputEntry(cursor=0, role="result", text=said, ok=ok, block=block)
 
 
 def piped(terminal: Terminal, entries: Iterable[OutputEntry], **more: object) -> list[str]:
@@ -99,13 +99,15 @@ def test_what_is_taken_back_after_it_was_printed_is_said(terminal: Make) -> None
     assert piped(terminal(), entries) == ["Draft", "Read", "(the agent took this back)", "Final"]
 
 
-def test_what_was_printed_and_goes_on_is_not_repeated(terminal: Make) -> None:
+def test_what_a_call_made_is_told_with_the_call_when_others_stand_between(terminal: Make) -> None:
     entries = [
         tool("Edit     a.py", "t1"),
         tool("Run      x", "t2"),
         tool("Edit     a.py  +6 -3", "t1", replace=True),
+        result("exit 1, 4 s", ok=False, block="t2/result"),
     ]
-    assert piped(terminal(), entries) == ["Edit     a.py", "Run      x", "  +6 -3"]
+    printed = ["Edit     a.py", "Run      x", "Edit     a.py  +6 -3", "Run      x  exit 1, 4 s"]
+    assert piped(terminal(), entries) == printed
 
 
 def test_what_was_printed_and_changed_is_said(terminal: Make) -> None:

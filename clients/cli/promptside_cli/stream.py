@@ -59,6 +59,8 @@ class Stream:
         self._live = live and terminal.live and not stamped and only is None
         self._blocks: dict[str, _Block] = {}
         self._open: _Key | None = None
+        self._last = ""
+        """The block of the last printed line, once it is closed."""
 
     def add(self, entries: Iterable[OutputEntry]) -> None:
         """Draw what came, in its order."""
@@ -77,6 +79,7 @@ class Stream:
                 block.tail_rows = 0
         else:
             self._print_rest(block)
+        self._last = self._open.block
         self._open = None
 
     def unfinished(self) -> tuple[str, str] | None:
@@ -95,6 +98,13 @@ class Stream:
             for line in text.rstrip("\n").split("\n"):
                 self._print(line, role)
             return
+        late = self._late(entry, text)
+        self._last = ""
+        if late:
+            self.close()
+            self._print(late, role)
+            self._last = ""
+            return
         key = _Key(entry.block, role)
         if self._open is None or self._open.block != entry.block:
             self.close()
@@ -108,6 +118,21 @@ class Stream:
         else:
             block.text += text
             self._print_lines(block)
+
+    def _late(self, entry: OutputEntry, text: str) -> str:
+        """The whole line of a call whose end is told when others stand below it (of several calls at once)."""
+        block = entry.block or ""
+        call = self._blocks.get(block.removesuffix("/result"))
+        above = self._open.block if self._open is not None else self._last
+        if call is None or above == block.removesuffix("/result"):
+            return ""
+        if entry.role == "tool" and entry.replace and text != call.text:
+            call.text = call.printed = text
+            return text
+        if entry.role == "result" and not self._blocks.get(block):
+            self._blocks[block] = _Block("result")
+            return f"{call.text}  {text}"
+        return ""
 
     # --- on a terminal -----------------------------------------------------------------------------------
 

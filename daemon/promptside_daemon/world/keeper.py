@@ -343,9 +343,14 @@ def record(descriptor: int, outcome: "dict[str, Any]") -> int:
 def become_agent(
     keeper: int, argv: list[bytes], environment: dict[bytes, bytes], cwd: bytes, files: tuple[int, int]
 ) -> None:
-    # Python ignores the first two, and exec keeps what is ignored; the others have handlers of the keeper.
-    for name in ("SIGPIPE", "SIGXFSZ", "SIGCHLD", "SIGTERM", "SIGINT", "SIGHUP"):
-        _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
+    # Exec keeps what is ignored: by Python, by the keeper's handlers, or by whoever started the daemon (nohup, &).
+    for name in dir(_signal):
+        if (
+            name.startswith("SIG")
+            and name[3] != "_"
+            and name not in ("SIGKILL", "SIGSTOP", "SIGRTMIN", "SIGRTMAX")
+        ):
+            _signal.signal(getattr(_signal, name), _signal.SIG_DFL)
     posix.setsid()
     if LINUX:
         prctl(PR_SET_PDEATHSIG, _signal.SIGTERM)

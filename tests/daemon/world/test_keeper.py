@@ -185,9 +185,11 @@ def test_agent_gets_its_environment_its_mark_and_nothing_else(
 def test_agent_inherits_no_ignored_and_no_blocked_signal(make_attempt: MakeAttempt, finish: Finish) -> None:
     attempt = make_attempt(argv=("grep", "-E", "Sig(Ign|Blk)", "/proc/self/status"))
     previous = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    quitting = signal.signal(signal.SIGQUIT, signal.SIG_IGN)  # as for what a shell started with “&”
     try:
         attempt.start()
     finally:
+        signal.signal(signal.SIGQUIT, quitting)
         signal.pthread_sigmask(signal.SIG_SETMASK, previous)
     finish(attempt)
     # Signals 32 and 33 belong to the C library.

@@ -8,7 +8,7 @@ from promptside_daemon.world.claude.reader import Reader
 from promptside_daemon.world.claude.readings import Reading, SessionStarted, ToolFinished, ToolUsed
 from promptside_daemon.world.claude.readonly import Breach, Touched, breaches, touched, unoffered
 
-CWD = "/work/tree"
+CWD = "/project/tree"
 OFFERED = frozenset({"Read", "Glob"})
 
 
@@ -53,16 +53,16 @@ def test_what_a_call_can_have_made() -> None:
     readings: list[Reading] = [
         used("Write", "a", file_path="src/../x.py"),
         finished("a"),
-        used("Edit", "b", file_path="/work/tree/y.py"),
-        used("Write", "c", file_path="/work/tree/denied.py"),
+        used("Edit", "b", file_path="/project/tree/y.py"),
+        used("Write", "c", file_path="/project/tree/denied.py"),
         finished("c", ran=False),
-        used("Read", "d", file_path="/work/tree/read.py"),
+        used("Read", "d", file_path="/project/tree/read.py"),
         finished("d"),
     ]
     made = touched(readings, CWD)
-    assert made == Touched(frozenset({"/work/tree/x.py", "/work/tree/y.py"}))
-    assert made.may_have_made("/work/tree/./x.py")
-    assert not made.may_have_made("/work/tree/read.py")
+    assert made == Touched(frozenset({"/project/tree/x.py", "/project/tree/y.py"}))
+    assert made.may_have_made("/project/tree/./x.py")
+    assert not made.may_have_made("/project/tree/read.py")
 
 
 @pytest.mark.parametrize("name", ["Bash", "mcp__x__y", "Novel"])
