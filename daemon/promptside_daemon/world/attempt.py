@@ -236,7 +236,13 @@ class Attempt:
 def _keeper_path() -> str:
     """The keeper as bytecode, which the import above has brought up to date; it starts a quarter faster."""
     compiled = keeper_program.__spec__.cached
-    return compiled if compiled is not None and Path(compiled).exists() else keeper_program.__file__
+    source = keeper_program.__file__
+    try:
+        # Where bytecode may not be written (PYTHONDONTWRITEBYTECODE) an older one can be lying there.
+        current = compiled is not None and Path(compiled).stat().st_mtime >= Path(source).stat().st_mtime
+    except OSError:
+        current = False
+    return compiled if compiled is not None and current else source
 
 
 def _read_to_end(descriptor: int) -> str | None:
