@@ -55,14 +55,14 @@ def test_a_directory_is_registered_once(tmp_path: Path) -> None:
 
 def test_the_innermost_project_holds_a_directory(tmp_path: Path) -> None:
     async def story(registry: Registry) -> None:
-        outer = await registry.add(project("a1", "/work/app"))
-        inner = await registry.add(project("b2", "/work/app/vendor/lib"))
+        outer = await registry.add(project("a1", "/home/ada/app"))
+        inner = await registry.add(project("b2", "/home/ada/app/vendor/lib"))
         held = {
-            "/work/app": outer,
-            "/work/app/src": outer,
-            "/work/app/vendor/lib": inner,
-            "/work/app/vendor/lib/deep/er": inner,
-            "/work/application": None,
+            "/home/ada/app": outer,
+            "/home/ada/app/src": outer,
+            "/home/ada/app/vendor/lib": inner,
+            "/home/ada/app/vendor/lib/deep/er": inner,
+            "/home/ada/application": None,
             "/work": None,
             "/": None,
         }

@@ -49,7 +49,7 @@ def answered(id_: str, content: str = "", *, error: bool = False, **fields: Any)
 
 
 def render(*lines: dict[str, Any], redactor: Redactor | None = None) -> list[OutputEntry]:
-    renderer = Renderer(cwd="/work/tree", redactor=redactor)
+    renderer = Renderer(cwd="/project/tree", redactor=redactor)
     found: list[OutputEntry] = []
     for at, line in enumerate(lines, start=1):
         found += renderer.render(msgspec.json.encode(line), at)
@@ -123,7 +123,7 @@ def test_text_that_nobody_finishes_is_shown_when_the_run_is_over() -> None:
 def test_a_call_a_subagent_makes_is_indented() -> None:
     entries = render(
         said(use("a", "Agent", description="look around", prompt="p")),
-        said(use("b", "Read", file_path="/work/tree/x.py"), parent_tool_use_id="a"),
+        said(use("b", "Read", file_path="/project/tree/x.py"), parent_tool_use_id="a"),
         said(text("inner words"), parent_tool_use_id="a"),
     )
     assert [(entry.role, entry.text) for entry in entries] == [
@@ -136,9 +136,9 @@ def test_a_call_a_subagent_makes_is_indented() -> None:
 @pytest.mark.parametrize(
     ("name", "tool_input", "line"),
     [
-        ("Read", {"file_path": "/work/tree/src/x.py"}, "Read     src/x.py"),
+        ("Read", {"file_path": "/project/tree/src/x.py"}, "Read     src/x.py"),
         ("Read", {"file_path": "/etc/hosts"}, "Read     /etc/hosts"),
-        ("Read", {"file_path": "/work/trees/x"}, "Read     /work/trees/x"),
+        ("Read", {"file_path": "/project/trees/x"}, "Read     /project/trees/x"),
         ("Bash", {"command": "npm test -- upload", "description": "d"}, "Run      npm test -- upload"),
         ("Bash", {"command": "cat <<X\na\nX"}, "Run      cat <<X …"),
         ("Grep", {"pattern": "retryUpload"}, "Search   retryUpload"),
@@ -153,13 +153,13 @@ def test_a_call_a_subagent_makes_is_indented() -> None:
     ],
 )
 def test_a_call_is_one_line(name: str, tool_input: dict[str, Any], line: str) -> None:
-    assert call_line(name, tool_input, "/work/tree").text == line
+    assert call_line(name, tool_input, "/project/tree").text == line
 
 
 def test_what_an_edit_changed_stands_behind_it() -> None:
     patch = [{"newStart": 41, "lines": [" a", "+b", "+c", "-d"]}, {"newStart": 90, "lines": ["+e"]}]
     entries = render(
-        said(use("t", "Edit", file_path="/work/tree/a.py")),
+        said(use("t", "Edit", file_path="/project/tree/a.py")),
         answered("t", "ok", tool_use_result={"structuredPatch": patch}),
     )
     assert painted(entries) == ["Edit     a.py +3 -1"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from promptside_daemon.world.claude.readings import PermissionAsked
 from promptside_daemon.world.claude.rules import Rule, always, covered, covers, parse, sentence, wanted
 
-CWD = "/work/tree"
+CWD = "/project/tree"
 
 
 def asked(tool: str, suggested: str | None = None, **tool_input: Any) -> PermissionAsked:
@@ -143,13 +143,13 @@ def test_a_tool_without_brackets_is_covered_whole() -> None:
 @pytest.mark.parametrize(
     ("rule", "path", "does"),
     [
-        ("Edit(src/**)", "/work/tree/src/a/b.py", True),
+        ("Edit(src/**)", "/project/tree/src/a/b.py", True),
         ("Edit(src/**)", "src/a.py", True),
         ("Edit(./src/*)", "src/a.py", True),
         ("Edit(/src/*)", "src/a.py", True),
         ("Edit(src/*)", "src/a/b.py", False),
         ("Edit(src/**)", "src/../secret", False),
-        ("Edit(src/**)", "/work/tree/src/../../x", False),
+        ("Edit(src/**)", "/project/tree/src/../../x", False),
         ("Edit(src/**)", "/other/src/a.py", False),
         ("Edit(src/**)", "srcs/a.py", False),
         ("Edit(a?.py)", "ab.py", True),
@@ -208,9 +208,9 @@ def test_rules_for_servers() -> None:
         (asked("WebFetch", "domain:x.example", url="https://x.example/"), "WebFetch(domain:x.example)"),
         (asked("WebFetch", "domain:evil", url="https://x.example/"), None),
         (asked("Read", "//etc/**", file_path="/etc/hostname"), "Read(//etc/hostname)"),
-        (asked("Write", file_path="/work/tree/a b.txt"), "Edit(a b.txt)"),
+        (asked("Write", file_path="/project/tree/a b.txt"), "Edit(a b.txt)"),
         (asked("Write", file_path="/elsewhere/x"), "Edit(//elsewhere/x)"),
-        (asked("Write", file_path="/work/tree/[x]"), None),
+        (asked("Write", file_path="/project/tree/[x]"), None),
         (asked("mcp__db__query", query="q"), "mcp__db__query"),
     ],
 )
@@ -231,7 +231,7 @@ def test_always_makes_a_rule_that_covers_the_ask_and_little_more(
         (asked("Bash", command="echo `x`"), "The agent wants to run “echo `x`” in Implementation."),
         (asked("Bash", command="a\x1b[2Jb"), "The agent wants to run `ab` in Implementation."),
         (asked("Read", file_path="/etc/hosts"), "The agent wants to read `/etc/hosts` in Implementation."),
-        (asked("Write", file_path="/work/tree/x"), "The agent wants to write `x` in Implementation."),
+        (asked("Write", file_path="/project/tree/x"), "The agent wants to write `x` in Implementation."),
         (asked("WebFetch", url="https://x"), "The agent wants to fetch `https://x` in Implementation."),
         (asked("mcp__db__query", query="q"), "The agent wants to use db query q in Implementation."),
         (asked("EnterWorktree"), "The agent wants to use EnterWorktree in Implementation."),
