@@ -5,7 +5,6 @@ import sys
 
 from rig.messages_api import MessagesAPI, Reply, Use, say
 from rig.short_pipeline import NAME, short
-from rig.stages import in_stage
 from rig.user import User
 
 CHECKLIST = '{ type = "require_all_checked" }'
@@ -58,17 +57,18 @@ def test_da13_an_agent_that_opens_the_socket_is_refused(user: User, api: Message
     assert user.task()["stages"][0]["status"] == "waiting"
 
 
-def test_an_agent_that_ticks_its_form_on_disk_has_ticked_nothing(user: User, api: MessagesAPI) -> None:
-    """The form of the first round is ticked by the agent of the second, before a person approves."""
+def test_an_agent_that_ticks_a_form_on_disk_has_ticked_nothing(user: User, api: MessagesAPI) -> None:
+    """The form that waits is ticked by an agent at work in the same tree, before a person approves."""
     review = Reply((Use("StructuredOutput", ITEMS),))
-    api.add(in_stage("research", say("x")))
-    api.add(short(user, review, review, output='"checklist"', gate=CHECKLIST, permission='"allow"'))
-    user.promptside("task", "new", "Cheat", "--pipeline", NAME)
-    user.promptside("run", code=3)
-    form = user.project / user.task()["stages"][0]["artifact"]
-    text = form.read_text("utf-8")
-    assert "[ ]" in text
-    form.write_text(text.replace("[ ]", "[x]"), "utf-8")
-    refused = user.promptside("approve", "--json", code=4)
+    form = ".promptside/tasks/1-cheat/01-work.md"
+    ticks = bash(f"sed -i 's/\\[ \\]/[x]/' {form}")
+    api.add(short(user, review, ticks, review, output='"checklist"', gate=CHECKLIST, permission='"allow"'))
+    for number in ("1", "2"):
+        user.promptside("task", "new", "Cheat", "--pipeline", NAME)
+        user.promptside("run", number, code=3)
+    assert "[x]" in (user.project / form).read_text("utf-8")
+    refused = user.promptside("approve", "1", "--json", code=4)
     assert "promptside open" in json.dumps(refused.data["error"])
-    assert user.task()["stages"][0]["approval"] is None
+    task = user.task(1)
+    assert task["stages"][0]["approval"] is None
+    assert [item["ticked"] for item in task["waiting_for"]["gate"]["items"]] == [False]
