@@ -4,6 +4,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$p && break; done)
 BIN := .venv/bin
+# Tests that run side by side; most of their time is waiting for processes.
+JOBS ?= 2
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: demo test lint bench format generate clean
@@ -12,7 +14,7 @@ demo: .venv/installed
 	$(BIN)/promptside demo
 
 test: .venv/ready lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses $(JOBS) --dist worksteal
 
 lint: .venv/ready
 	$(BIN)/ruff check

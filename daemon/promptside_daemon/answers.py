@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -21,6 +21,7 @@ from promptside_daemon.rpc.who import Who
 from promptside_daemon.store.registry import ProjectRow
 from promptside_daemon.transcript import Transcript
 from promptside_daemon.vocabulary import vocabulary
+from promptside_daemon.world.checkpoint import CheckpointFailed, File
 from promptside_daemon.world.documents import Documents, find_form
 from promptside_protocol import PROTOCOL, __version__, forms, queries
 from promptside_protocol.errors import Refusal, UnknownMethod, refused
@@ -66,12 +67,19 @@ class Answers:
                 return await self._task(project, await project.number(number))
             case queries.GetForm():
                 return await self._form(query)
+            case queries.Hold(documents=documents):
+                self._daemon.hold(who, documents)
+                return queries.Nothing()
+            case queries.Document():
+                return await self._document(query)
             case queries.Decisions(project=path, task=number):
                 return await self._decisions(self._daemon.project(path), number)
             case queries.Output():
                 return await self._output(query)
             case queries.Diff():
                 return await self._diff(query)
+            case queries.FileAt():
+                return await self._file_at(query)
             case queries.Rules(project=path):
                 return await self._rules(self._daemon.project(path))
             case queries.Pipelines(project=path):
@@ -93,6 +101,9 @@ class Answers:
                 return await self._doctor(path, who)
             case queries.GetGarbage():
                 return await retention.garbage(self._daemon)
+            case queries.Unsaved(files=files):
+                self._daemon.unsaved(who, files)
+                return queries.Nothing()
             case queries.Status():
                 return self._status()
             case _:
@@ -150,7 +161,21 @@ class Answers:
         form = find_form(task, query.document)
         if form is None:
             raise refused("no-document", "No form waits in this task.", f"promptside task show {number}")
-        return await asyncio.to_thread(_form, project.world.documents, task, form)
+        found = await asyncio.to_thread(_form, project.world.documents, task, form)
+        if isinstance(form.definition, forms.TextDefinition):
+            original = await project.original(task, form, found.text)
+            found = msgspec.structs.replace(found, original=original)
+        if query.shown in ("", found.shown):
+            return found
+        seen = await project.seen(task, form.document, query.shown)
+        return msgspec.structs.replace(found, seen=seen)
+
+    async def _document(self, query: queries.Document) -> queries.DocumentView:
+        project = self._daemon.project(query.project)
+        number = await project.number(query.task)
+        stage, attempt = await find_attempt(project, number, query.stage, query.attempt)
+        task, _ = await project.loop.load(number)
+        return await project.document(task, stage, attempt)
 
     async def _decisions(self, project: Project, number: int) -> tuple[DecisionView, ...]:
         task, _ = await project.loop.load(await project.number(number))
@@ -178,6 +203,17 @@ class Answers:
             ),
             diff=_cut(patch).decode("utf-8", "replace"),
         )
+
+    async def _file_at(self, query: queries.FileAt) -> queries.FileView:
+        project = self._daemon.project(query.project)
+        number = await project.number(query.task)
+        stage, attempt = await find_attempt(project, number, query.stage, query.attempt)
+        task, _ = await project.loop.load(number)
+        try:
+            found = await project.world.file_at(task, stage, attempt.n, query.path, query.side)
+        except CheckpointFailed as error:
+            raise refused("gone", f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
+        return _file_view(query, stage, attempt.n, found)
 
     async def _rules(self, project: Project) -> tuple[RuleView, ...]:
         return tuple(
@@ -212,6 +248,26 @@ def _cut(patch: bytes) -> bytes:
         return patch
     kept = patch[: patch.rindex(b"\n", 0, DIFF_BYTES) + 1]
     return kept + b"\\ %d more bytes: look with your own diff\n" % (len(patch) - len(kept))
+
+
+def _file_view(query: queries.FileAt, stage: str, attempt: int, found: File) -> queries.FileView:
+    kind: Literal["text", "binary", "absent", "large", "link", "repository"]
+    text = ""
+    match found.kind:
+        case "file":
+            try:
+                text, kind = found.content.decode(), "text"
+            except UnicodeDecodeError:
+                kind = "binary"
+            if b"\0" in found.content:
+                text, kind = "", "binary"
+        case "link":
+            text, kind = found.content.decode("utf-8", "backslashreplace"), "link"
+        case _:
+            kind = found.kind
+    return queries.FileView(
+        stage=stage, attempt=attempt, path=query.path, side=query.side, kind=kind, text=text, bytes=found.size
+    )
 
 
 def _form(documents: Documents, task: Task, form: FormState) -> queries.Form:

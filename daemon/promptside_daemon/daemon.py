@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from promptside_daemon import flows, retention, trust
 from promptside_daemon.answers import Answers
+from promptside_daemon.buffers import Buffers
 from promptside_daemon.engine.events import SlotGranted
 from promptside_daemon.engine.slots import Want, slots
 from promptside_daemon.lifecycle import Service
@@ -44,9 +45,12 @@ from promptside_protocol.commands import (
 )
 from promptside_protocol.errors import PromptsideError, Refusal, Refused, UnknownMethod, refused
 from promptside_protocol.notices import Notice
-from promptside_protocol.queries import FollowOutput, Query, Watch
+from promptside_protocol.queries import FollowOutput, HeldDocument, Query, Watch
 
 log = logging.getLogger(__name__)
+
+DOCUMENTS = 1000
+"""How many documents of tasks one client may hold; of more, the rest is written under its hands."""
 
 
 class Daemon:
@@ -60,6 +64,7 @@ class Daemon:
         self.broken: dict[str, tuple[ProjectRow, Refusal]] = {}
         """Projects whose database can't be used, and why; the others go on."""
         self.follower = follower
+        self.buffers = Buffers()
         self._granted: set[tuple[str, int, str, float]] = set()
         self._answers = Answers(self)
         self._giving: set[asyncio.Task[None]] = set()
@@ -93,7 +98,7 @@ class Daemon:
     async def _open(self, row: ProjectRow) -> Project | None:
         project: Project | None = None
         try:
-            project = await Project.open(row, self.follower)
+            project = await Project.open(row, self.follower, self.buffers)
             await project.start(self._grant)
         except Exception as error:
             # Whatever is wrong with it concerns this project alone.
@@ -207,6 +212,27 @@ class Daemon:
         if isinstance(query, Watch):
             return flows.watch(self, query, flow)
         return flows.follow_output(self, query, flow)
+
+    def unsaved(self, who: Who, files: tuple[str, ...]) -> None:
+        """What a client holds with changes that are not saved (ED-11)."""
+        self._unsaved_changed(self.buffers.tell(who, files))
+
+    def gone(self, who: Who) -> None:
+        """A client is gone, and what it held with it."""
+        self._unsaved_changed(self.buffers.gone(who))
+        self.hold(who, ())
+
+    def hold(self, who: Who, documents: tuple[HeldDocument, ...]) -> None:
+        """What a client has open and takes edits of, in place of what it had (UX 2.1)."""
+        by_root: dict[str, list[HeldDocument]] = {}
+        for held in documents[:DOCUMENTS]:
+            by_root.setdefault(os.path.realpath(held.project), []).append(held)
+        for path, project in self.projects.items():
+            project.world.writer.hold(who.connection, by_root.get(path, ()))
+
+    def _unsaved_changed(self, cleared: dict[str, str]) -> None:
+        for project in self.projects.values():
+            project.world.unsaved_changed(cleared)
 
     def keepers(self) -> dict[int, str]:
         """The attempt of each living keeper, by its pid."""

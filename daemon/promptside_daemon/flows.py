@@ -22,6 +22,7 @@ from promptside_protocol.notices import (
     EventHappened,
     Notice,
     OutputCame,
+    ProjectGone,
     TaskChanged,
 )
 from promptside_protocol.queries import FollowOutput, Watch
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from promptside_daemon.project import Project
 
 PAGE = 100
+FRAME_SECONDS = 0.035
+"""How long output gathers after some was told: nobody reads faster. A little more than a frame of an editor, so that
+what comes is passed on at once; the first word after a silence waits for nothing."""
 
 
 async def watch(daemon: Daemon, query: Watch, flow: int) -> AsyncGenerator[Notice, None]:
@@ -48,6 +52,11 @@ async def watch(daemon: Daemon, query: Watch, flow: int) -> AsyncGenerator[Notic
             raise refused("no-project", f"{only} is no project of Promptside any more.")
         moves = [p.activities.moved for p in projects] if query.activity else []
         moved = False
+        for path in _gone(daemon, {p for p in {*cursors, *told} if only in ("", p)}, cursors):
+            cursors.pop(path, None)
+            told.discard(path)
+            seen.pop(path, None)
+            yield ProjectGone(flow=flow, project=path)
         for project in projects:
             path = project.row.path
             behind = False
@@ -65,6 +74,16 @@ async def watch(daemon: Daemon, query: Watch, flow: int) -> AsyncGenerator[Notic
         if not moved:
             past = [p.store.wait_past(cursors.get(p.row.path, 0)) for p in projects]
             await _either(opened.wait(), *past, *(one.wait() for one in moves))
+
+
+def _gone(daemon: Daemon, known: set[str], cursors: dict[str, int]) -> list[str]:
+    """Projects that were told of and are no more; one that was made anew at the same place is another."""
+    there = daemon.projects
+    return [
+        path
+        for path in sorted(known)
+        if path not in daemon.broken and (path not in there or there[path].store.head < cursors.get(path, 0))
+    ]
 
 
 async def _changes(
@@ -105,6 +124,8 @@ async def follow_output(daemon: Daemon, query: FollowOutput, flow: int) -> Async
     woken = asyncio.Event()
     directory = project.world.attempts / attempt.id
     watching: Watched | None = None
+    clock = asyncio.get_running_loop().time
+    told = clock() - FRAME_SECONDS
     try:
         while True:
             if watching is None and directory.is_dir():
@@ -119,6 +140,7 @@ async def follow_output(daemon: Daemon, query: FollowOutput, flow: int) -> Async
             if last:
                 entries = await asyncio.to_thread(transcript.close)
             if entries or last:
+                told = clock()
                 yield OutputCame(
                     flow=flow,
                     task=number,
@@ -132,6 +154,7 @@ async def follow_output(daemon: Daemon, query: FollowOutput, flow: int) -> Async
                 return
             if not entries:
                 await _either(woken.wait(), project.store.wait_past(head))
+                await asyncio.sleep(told + FRAME_SECONDS - clock())
     finally:
         if watching is not None:
             watching.close()

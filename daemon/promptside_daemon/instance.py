@@ -79,7 +79,7 @@ def private_directory() -> Path:
         directory.chmod(0o700)
     except FileExistsError:
         raise errors.refused(
-            "in_the_way",
+            "in-the-way",
             f"{directory} is where the daemon's socket belongs, but it is no directory.",
             "Move it away and try again.",
         ) from None

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -45,6 +45,9 @@ CONFLICT_TRIES = 5
 AGAIN_SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """After which pauses what happened is written again while the database can't be written to: nothing tells us
 when a disk has room again. An order that comes meanwhile tries at once."""
+DOCUMENT_SECONDS = 5.0
+"""How long news and acknowledgements wait for the documents that belong to them: a file system that hangs must
+not hold up the project."""
 
 _decoder = msgspec.json.Decoder(Task)
 
@@ -52,8 +55,11 @@ _decoder = msgspec.json.Decoder(Task)
 class Acts(Protocol):
     """What carries effects out; the daemon's world."""
 
-    def act(self, task: Task, effects: tuple[Effect, ...]) -> None:
-        """Begin the effects of a committed step; never waits for them."""
+    def act(self, task: Task, effects: tuple[Effect, ...]) -> asyncio.Future[Any] | None:
+        """Begin the effects of a committed step; never waits for them.
+
+        The answer is done when the documents among them are written: who is told of a document can open it.
+        """
 
     def let_go(self, task: int) -> None:
         """The task is put away, and none of its processes is left; nothing follows by itself any more."""
@@ -124,8 +130,9 @@ class Loop:
         """Load what is open, tell each task that a daemon took it over, and begin to work."""
         for row in await self.store.open_tasks():
             self._kept[row.id] = _read(row)
-        for number in list(self._kept):
-            self.observe(number, DaemonStarted(at=self.clock()))
+        at = self.clock()
+        over = [_Observation(task=number, event=DaemonStarted(at=at)) for number in self._kept]
+        await self._commit(await self._step_all(list(over)))
         self._runner = asyncio.create_task(self._run(), name="loop")
 
     async def stop(self) -> None:
@@ -311,10 +318,13 @@ class Loop:
         if not changes:
             return True
 
-        def settle(results: Results) -> None:
-            for change, result in zip(changes, results, strict=True):
-                if isinstance(result, Appended):
-                    self._settle(change, result)
+        def settle(results: Results) -> Awaitable[None] | None:
+            settled = [(c, r) for c, r in zip(changes, results, strict=True) if isinstance(r, Appended)]
+            writing = [w for change, done in settled if (w := self._settle(change, done)) is not None]
+            if writing:
+                return self._tell_when_written(settled, writing)
+            self._tell(settled)
+            return None
 
         try:
             results = await self.store.append([_append(change) for change in changes], settle)
@@ -332,24 +342,39 @@ class Loop:
         self.changed()
         return True
 
-    def _settle(self, change: _Change, done: Appended) -> None:
+    def _settle(self, change: _Change, done: Appended) -> asyncio.Future[Any] | None:
         kept = _Kept(task=change.task, version=done.version, seq=done.seq)
         is_open = _is_open(kept.task)
         if is_open:
             self._kept[done.task] = kept
         else:
             self._kept.pop(done.task, None)
-        for place, item in enumerate(reversed(change.items)):
-            _answer(item, Ack(seq=done.seq - place, task=done.task))
-        for item, error in change.refused:
-            _fail(item, error)
-        self._act(change)
+        writing = self._act(change)
         if self.acts is not None and not is_open:
             self.acts.let_go(done.task)
+        return writing
 
-    def _act(self, change: _Change) -> None:
-        if self.acts is not None and change.effects:
-            self.acts.act(change.task, tuple(change.effects))
+    async def _tell_when_written(
+        self, settled: Sequence[tuple[_Change, Appended]], writing: Sequence[asyncio.Future[Any]]
+    ) -> None:
+        _, late = await asyncio.wait(writing, timeout=DOCUMENT_SECONDS)
+        if late:
+            log.warning(
+                "a document takes longer than %.0f s to be written; nobody waits for it", DOCUMENT_SECONDS
+            )
+        self._tell(settled)
+
+    def _tell(self, settled: Sequence[tuple[_Change, Appended]]) -> None:
+        for change, done in settled:
+            for place, item in enumerate(reversed(change.items)):
+                _answer(item, Ack(seq=done.seq - place, task=done.task))
+            for item, error in change.refused:
+                _fail(item, error)
+
+    def _act(self, change: _Change) -> asyncio.Future[Any] | None:
+        if self.acts is None or not change.effects:
+            return None
+        return self.acts.act(change.task, tuple(change.effects))
 
     async def _unwritable(self, change: _Change, error: Exception) -> bool:
         """A fault of ours in one task's rows: it fails, as if the fault had struck in its step."""

@@ -18,15 +18,18 @@ from typing import Any
 
 import msgspec
 
+from promptside_daemon import seen, trust
 from promptside_daemon import settings as settings_files
-from promptside_daemon import trust
+from promptside_daemon.buffers import Buffers
 from promptside_daemon.engine import gate
 from promptside_daemon.engine.events import TaskCreated
-from promptside_daemon.engine.gate import Sheet
+from promptside_daemon.engine.gate import Sheet, Untold
 from promptside_daemon.engine.given import Given
+from promptside_daemon.engine.history import last_of_attempt, versions
 from promptside_daemon.engine.pipeline import Limits, Pipeline
 from promptside_daemon.engine.reply import reply_to
 from promptside_daemon.engine.task import (
+    Attempt,
     FormState,
     Passed,
     Person,
@@ -36,13 +39,13 @@ from promptside_daemon.engine.task import (
     live_attempt,
 )
 from promptside_daemon.engine.view import Places, view
-from promptside_daemon.loop import Loop
+from promptside_daemon.loop import DOCUMENT_SECONDS, Loop
 from promptside_daemon.pipelines import find
 from promptside_daemon.rpc.who import Who
 from promptside_daemon.settings import Settings
 from promptside_daemon.store.project import ProjectStore
 from promptside_daemon.store.registry import ProjectRow
-from promptside_daemon.store.rows import TaskRow
+from promptside_daemon.store.rows import JournalRow, TaskRow
 from promptside_daemon.trust import Trusted
 from promptside_daemon.world import rehearsal
 from promptside_daemon.world.activity import Activities
@@ -66,10 +69,12 @@ from promptside_protocol.commands import (
     SendAnswers,
     Skip,
     StageCommand,
+    StartCommand,
     TakeBack,
     UndoFiles,
 )
 from promptside_protocol.errors import PromptsideError, refused
+from promptside_protocol.queries import DocumentView, Seen
 from promptside_protocol.views import TaskView, TrustView
 
 log = logging.getLogger(__name__)
@@ -89,12 +94,13 @@ _decoder = msgspec.json.Decoder(Task)
 class Project:
     """A registered directory, opened."""
 
-    def __init__(self, row: ProjectRow, store: ProjectStore, follower: Follower) -> None:
+    def __init__(self, row: ProjectRow, store: ProjectStore, follower: Follower, buffers: Buffers) -> None:
         self.row = row
         self.root = Path(row.path)
         self.store = store
         self.directory = paths.project_dir(row.id)
         self.loop = Loop(store)
+        self._buffers = buffers
         self.activities = Activities(row.path)
         self.activities.place = self._place
         self.world = World(
@@ -106,6 +112,7 @@ class Project:
             trusted=lambda: self.trust().state in ("trusted", "none_needed"),
             environment=self.environment,
             activities=self.activities,
+            unsaved=buffers.by_file,
         )
         self.loop.acts = self.world
         self.places = Places(str(self.world.attempts))
@@ -114,12 +121,12 @@ class Project:
         self._ordering: list[int] = []
 
     @classmethod
-    async def open(cls, row: ProjectRow, follower: Follower) -> Project:
+    async def open(cls, row: ProjectRow, follower: Follower, buffers: Buffers) -> Project:
         """Open its database; a fault in it concerns this project only."""
         directory = paths.project_dir(row.id)
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         store = await ProjectStore.open(directory / "project.db")
-        return cls(row, store, follower)
+        return cls(row, store, follower, buffers)
 
     async def start(self, changed: Callable[[], None]) -> None:
         """Take over what is open."""
@@ -131,6 +138,10 @@ class Project:
         self.loop.changed = committed
         await self.refresh_rules()
         await self.loop.start()
+        with contextlib.suppress(
+            TimeoutError
+        ):  # what a crash left unwritten is there before clients are told
+            await asyncio.wait_for(self.world.writer.idle(), DOCUMENT_SECONDS)
         self._environments = await asyncio.to_thread(self._read_environments)
         self._forget_environments()
         for task in self.loop.open_tasks():
@@ -240,13 +251,22 @@ class Project:
         by = Person(user=who.user, client=who.client)
 
         async def given(task: Task) -> Given:
+            if isinstance(command, EditDraft) and command.answers:
+                await self._not_overtaken(task, command)
+            sheet = await asyncio.to_thread(self._sheet, task, command)
+            untold = Untold()
+            if isinstance(command, Redo):
+                untold = await asyncio.to_thread(self._untold, task, command.feedback)
+            if isinstance(command, Approve | SendAnswers):
+                sheet = await self._since(task, sheet, command.shown)
             return Given(
                 at=time.time(),
                 by=by,
                 limits=limits,
-                sheet=await asyncio.to_thread(self._sheet, task, command),
-                notes=await asyncio.to_thread(self._notes, task) if isinstance(command, Redo) else (),
+                sheet=sheet,
+                untold=untold,
                 conflicts=conflicts,
+                unsaved=self._buffers.under(self.root) if isinstance(command, StartCommand) else (),
                 clock=_clock(task),
             )
 
@@ -255,7 +275,7 @@ class Project:
         try:
             if isinstance(command, _STARTS):
                 await self._remember(number, who.environment)
-            return await self.loop.order(number, command, given)
+            ack = await self.loop.order(number, command, given)
         except PromptsideError:
             if isinstance(command, _STARTS):
                 await self._remember(number, before)
@@ -263,6 +283,9 @@ class Project:
         finally:
             self._ordering.remove(number)
             self._forget_environments()
+        if isinstance(command, Redo) and (task := self.loop.task(number)) is not None:
+            await self.world.take_notes(task, command.feedback)
+        return ack
 
     async def create(self, command: NewTask, who: Who) -> Ack:
         """A new task, with the pipeline as it is now."""
@@ -339,20 +362,85 @@ class Project:
             case _:
                 return None
 
+    async def _not_overtaken(self, task: Task, command: EditDraft) -> None:
+        """Refuse answers to what somebody else has answered otherwise since the version they are based on (M10)."""
+        form = find_form(task, command.document)
+        if form is None or command.version in (-1, form.version):
+            return
+        rows = await self.store.facts_of(task.id)
+        said = await asyncio.to_thread(seen.overtaken, rows, form, command.version, command.answers)
+        if said:
+            raise refused("changed-elsewhere", f"{said} Look again.", f"promptside open {task.id}")
+
     def _gate_form(self, task: Task, stage: str) -> FormState | None:
         run = gate.waiting(task, stage)
         return run.form if run is not None else None
 
-    def _notes(self, task: Task) -> tuple[str, ...]:
+    def _untold(self, task: Task, words: str) -> Untold:
         """What the person wrote to the agent into the document that waits (UX 2.2)."""
         form = task.run.form if task.run is not None else None
-        if form is None:
-            return ()
-        text = self.world.documents.draft(task, form)
-        if isinstance(form.definition, forms.TextDefinition):
-            text = self.world.documents.theirs(task, form) or text
-        found = forms.parse(form.definition, text).notes
-        return tuple(f"{note.ref}: {note.text}" if note.ref else note.text for note in found)
+        return self.world.documents.without_notes(task, form, words) if form is not None else Untold()
+
+    async def _since(self, task: Task, sheet: Sheet | None, shown: str) -> Sheet | None:
+        """For an order that shows an older draft: what others did since, and what differs (M10)."""
+        form = find_form(task, sheet.document) if sheet is not None else None
+        if sheet is None or form is None or shown in ("", sheet.shown, sheet.before):
+            return sheet
+        rows = await self.store.facts_of(task.id)
+        return await asyncio.to_thread(self._compared, task, form, sheet, shown, rows)
+
+    def _compared(
+        self, task: Task, form: FormState, sheet: Sheet, shown: str, rows: list[JournalRow]
+    ) -> Sheet:
+        since = seen.version_with(rows, form.document, shown)
+        if not since:
+            words = sheet.difference or seen.answers_in_words(form)
+            return msgspec.structs.replace(sheet, difference=words)
+        before = self.world.documents.draft(task, since[0].form)
+        now = self.world.documents.draft(task, form)
+        return msgspec.structs.replace(
+            sheet,
+            since=tuple(change.sentence for change in seen.changes(since)),
+            difference=sheet.difference or forms.difference(form.definition, now, before),
+        )
+
+    async def seen(self, task: Task, document: str, shown: str) -> Seen | None:
+        """The version of a form that a client saw, if it is known, and what came after it."""
+        rows = await self.store.facts_of(task.id)
+        return await asyncio.to_thread(lambda: seen.seen(seen.version_with(rows, document, shown)))
+
+    async def document(self, task: Task, stage: str, attempt: Attempt) -> DocumentView:
+        """What an attempt left as its document."""
+        rows = await self.store.facts_of(task.id)
+        return await asyncio.to_thread(self._left, task, stage, attempt, rows)
+
+    async def original(self, task: Task, form: FormState, text: str) -> str:
+        """What an agent handed over as a text that a person has changed since; empty if nobody has."""
+        if form.version == 0 and forms.shown(form.definition, text) == form.shown:
+            return ""
+        rows = await self.store.facts_of(task.id)
+        return await asyncio.to_thread(self._handed_over, task, form, text, rows)
+
+    def _handed_over(self, task: Task, form: FormState, text: str, rows: list[JournalRow]) -> str:
+        found = versions(seen.events_of(rows), form.document)
+        first = next((v.form for v in found if v.form.attempt == form.attempt), form)
+        original = self.world.documents.draft(task, first)
+        same = forms.shown(form.definition, original) == forms.shown(form.definition, text)
+        return "" if same else original
+
+    def _left(self, task: Task, stage: str, attempt: Attempt, rows: list[JournalRow]) -> DocumentView:
+        found = last_of_attempt(seen.events_of(rows), stage, attempt.n)
+        if found is None:
+            name = task.pipeline.stages[task.pipeline.index(stage)].name
+            raise refused("no-document", f"Attempt {attempt.n} of {name} left no document.")
+        return DocumentView(
+            stage=stage,
+            attempt=attempt.n,
+            document=found.form.document,
+            kind=str(found.form.definition.__struct_config__.tag),
+            text=self.world.documents.left(task, found.form, attempt.id),
+            approved=found.approved,
+        )
 
     def _answered(self, task: Task, command: Answer) -> dict[str, Any]:
         """The answer of the terminal as the document has it; refused answers are for the engine to refuse."""

@@ -69,6 +69,7 @@ STAGE: Meanings = {
     "output": "The form of the stage's document, and so of what a person decides in it.",
     "schema": "JSON Schema of the output, as a table or as JSON text.",
     "gate": "What a person has to do before the next stage begins.",
+    "fix": "Earlier stage that an item of a checklist can be sent back to, to have it fixed.",
     "tools": "Tools that the agent has; a stage with none but reading ones is read-only, and proved so.",
     "permission": "What happens when the agent wants what no rule allows.",
     "rules": "What needs no asking, in the syntax of the Claude CLI: `Bash(npm test)`, `Edit(./**)`.",
@@ -122,6 +123,7 @@ _DEFAULTS: Meanings = {
     "artifact": "NN-<id>.md",
     "model": "the settings'",
     "limits": "the settings'",
+    "fix": "none",
 }
 
 

@@ -28,6 +28,13 @@ class TaskCommand(Command, frozen=True, kw_only=True):
     task: int
 
 
+class StartCommand(TaskCommand, frozen=True, kw_only=True):
+    """An order after which a stage may start."""
+
+    anyway: bool = False
+    """Start also a stage that may write to files which an editor holds with unsaved changes (ED-11)."""
+
+
 class Ack(Struct, frozen=True, kw_only=True):
     """An accepted order: what it took effect as."""
 
@@ -112,7 +119,7 @@ class Ready(TaskCommand, frozen=True, kw_only=True, tag="ready", tag_field="type
 # --- stages -----------------------------------------------------------------------------------------
 
 
-class Run(TaskCommand, frozen=True, kw_only=True, tag="run", tag_field="type"):
+class Run(StartCommand, frozen=True, kw_only=True, tag="run", tag_field="type"):
     """Run Stage
 
     Goes on until something waits, fails or is done; with `stage_only` the task stops after this stage.
@@ -123,7 +130,7 @@ class Run(TaskCommand, frozen=True, kw_only=True, tag="run", tag_field="type"):
     on_ask: OnAsk = "wait"
 
 
-class Approve(TaskCommand, frozen=True, kw_only=True, tag="approve", tag_field="type"):
+class Approve(StartCommand, frozen=True, kw_only=True, tag="approve", tag_field="type"):
     """Approve
 
     `answers` are laid over the draft, by item; `shown` is the hash of what the person saw (CW-23), empty
@@ -142,7 +149,7 @@ class TakeBack(TaskCommand, frozen=True, kw_only=True, tag="takeBack", tag_field
     """Take Back Approval"""
 
 
-class Redo(TaskCommand, frozen=True, kw_only=True, tag="redo", tag_field="type"):
+class Redo(StartCommand, frozen=True, kw_only=True, tag="redo", tag_field="type"):
     """Redo Stage with Feedback…
 
     Goes on in the same conversation unless `fresh` (ST-8).
@@ -152,17 +159,17 @@ class Redo(TaskCommand, frozen=True, kw_only=True, tag="redo", tag_field="type")
     fresh: bool = False
 
 
-class Retry(TaskCommand, frozen=True, kw_only=True, tag="retry", tag_field="type"):
+class Retry(StartCommand, frozen=True, kw_only=True, tag="retry", tag_field="type"):
     """Retry Stage"""
 
 
-class Skip(TaskCommand, frozen=True, kw_only=True, tag="skip", tag_field="type"):
+class Skip(StartCommand, frozen=True, kw_only=True, tag="skip", tag_field="type"):
     """Skip Stage…"""
 
     reason: str = ""
 
 
-class GoBack(TaskCommand, frozen=True, kw_only=True, tag="goBack", tag_field="type"):
+class GoBack(StartCommand, frozen=True, kw_only=True, tag="goBack", tag_field="type"):
     """Go Back to Stage…
 
     With a reason the stage runs again and is told it; without one its last output waits at its gate again.
@@ -176,7 +183,7 @@ class Pause(TaskCommand, frozen=True, kw_only=True, tag="pause", tag_field="type
     """Pause Task"""
 
 
-class Resume(TaskCommand, frozen=True, kw_only=True, tag="resume", tag_field="type"):
+class Resume(StartCommand, frozen=True, kw_only=True, tag="resume", tag_field="type"):
     """Resume Task"""
 
 

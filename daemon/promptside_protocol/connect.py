@@ -244,7 +244,7 @@ def answer_lost(request: Struct) -> errors.Unreachable:
     """The error of an order that went out and was not answered."""
     return errors.Unreachable(
         errors.Refusal(
-            code="answer_lost",
+            code="answer-lost",
             message=f"The daemon went away before it answered “{frames.method_of(request)}”.",
             hint="It may have taken effect: look before you repeat it.",
         )
@@ -262,9 +262,10 @@ def _ask_to_go(wire: Wire) -> None:
         wire.ask(Shutdown(reason="upgrade"))
 
 
-def _not_running(*, marked: bool) -> errors.Unreachable:
+def _not_running(*, marked: bool) -> errors.NotAllowed | errors.Unreachable:
     if marked:
-        return unreachable("The Promptside daemon is not running, and an agent can't start it.")
+        sentence = "The Promptside daemon is not running, and an agent can't start it."
+        return errors.NotAllowed(errors.Refusal(code="agent", message=sentence))
     left = standing()
     if left is not None and _runs(left.pid):
         return unreachable(
@@ -281,11 +282,16 @@ def _silent() -> errors.Unreachable:
 
 
 def _runs(pid: int) -> bool:
+    """Whether a process of this person has this number; a dead one that nobody has reaped is none."""
     try:
         os.kill(pid, 0)
     except OSError:
         return False
-    return True
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return sys.platform != "linux"  # elsewhere nothing more can be told
+    return stat[stat.rindex(b")") + 2 :][:1] not in {b"Z", b"X"}
 
 
 def _log(lines: int = 10) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from promptside_protocol.notices import CaughtUp, EventHappened, Notice, OutputCame, TaskChanged
+from promptside_protocol.notices import CaughtUp, EventHappened, Notice, OutputCame, ProjectGone, TaskChanged
 from promptside_protocol.queries import FollowOutput, Watch
 
 
@@ -28,6 +28,8 @@ class Flow:
         match notice:
             case TaskChanged() | EventHappened() | CaughtUp():
                 self._cursors[notice.project] = notice.seq
+            case ProjectGone(project=project):
+                self._cursors.pop(project, None)
             case OutputCame():
                 self.ended = notice.ended
                 self._query = FollowOutput(

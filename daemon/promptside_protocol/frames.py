@@ -124,7 +124,7 @@ def encode(frame: Sendable) -> bytes:
     line = msgspec.json.encode(frame)
     if len(line) > LINE_BYTES:
         raise errors.refused(
-            "too_long",
+            "too-long",
             f"This takes {len(line):,} bytes; more than {LINE_BYTES:,} are not sent at once.",
             "Put it into a file and name the file.",
         )
@@ -165,7 +165,7 @@ def request(identity: Id, order: Struct) -> Request:
         params = msgspec.json.encode(order)
     except UnicodeEncodeError as error:
         sentence = "A path or a text in this order is not valid Unicode, so it can't be sent."
-        raise errors.InvalidParams(errors.Refusal(code="not_unicode", message=sentence)) from error
+        raise errors.InvalidParams(errors.Refusal(code="not-unicode", message=sentence)) from error
     return Request(id=identity, method=method_of(order), params=Raw(params))
 
 

@@ -31,6 +31,13 @@ class CaughtUp(Struct, frozen=True, kw_only=True, tag="caughtUp", tag_field="typ
     seq: int
 
 
+class ProjectGone(Struct, frozen=True, kw_only=True, tag="projectGone", tag_field="type"):
+    """A project was removed, or another database is in its place: what was told of its tasks holds no longer."""
+
+    flow: int
+    project: str
+
+
 class EventHappened(Struct, frozen=True, kw_only=True, tag="event", tag_field="type"):
     """A fact of the journal (CW-22), for those who asked for events."""
 
@@ -76,8 +83,19 @@ class DaemonSays(Struct, frozen=True, kw_only=True, tag="daemon", tag_field="typ
     message: str
 
 
-Notice = TaskChanged | CaughtUp | EventHappened | OutputCame | ActivityChanged | FlowFailed | DaemonSays
+Notice = (
+    TaskChanged
+    | CaughtUp
+    | ProjectGone
+    | EventHappened
+    | OutputCame
+    | ActivityChanged
+    | FlowFailed
+    | DaemonSays
+)
 NOTICES: dict[str, type[Struct]] = {
     str(kind.__struct_config__.tag): kind
-    for kind in (TaskChanged, CaughtUp, EventHappened, OutputCame, ActivityChanged, FlowFailed, DaemonSays)
-}
+    for kind in (
+        TaskChanged, CaughtUp, ProjectGone, EventHappened, OutputCame, ActivityChanged, FlowFailed, DaemonSays,
+    )
+}  # fmt: skip

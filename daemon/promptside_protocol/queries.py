@@ -86,6 +86,24 @@ class GetTask(Query[TaskView], frozen=True, kw_only=True, tag="task", tag_field=
     task: int = 0
 
 
+class ItemChange(View, frozen=True, kw_only=True):
+    """What was done to an item of a form last, with who and when in words (M10); `ref` is empty for the text."""
+
+    ref: str
+    sentence: str
+    at: float
+    client: str = ""
+
+
+class Seen(View, frozen=True, kw_only=True):
+    """A version of a form that a client saw, and what was done since."""
+
+    version: int
+    attempt: int
+    answers: dict[str, object] = {}
+    changes: tuple[ItemChange, ...] = ()
+
+
 class Form(View, frozen=True, kw_only=True):
     """A form document as the daemon has it."""
 
@@ -99,14 +117,72 @@ class Form(View, frozen=True, kw_only=True):
     problems: tuple[FaultView, ...] = ()
     definition: dict[str, object] = {}
     answers: dict[str, object] = {}
+    original: str = ""
+    """Of a text: what the agent handed over, where that is no longer what stands there."""
+    seen: Seen | None = None
+    """The version that was asked about, if it is known and not this one."""
 
 
 class GetForm(Query[Form], frozen=True, kw_only=True, tag="form", tag_field="type"):
-    """The form that a task waits with: its gate's, or its open questions'."""
+    """The form that a task waits with: its gate's, or its open questions'.
+
+    `shown` is the hash of what the client has before it: what was done since that version is told along.
+    """
 
     project: str
     task: int
     document: str = ""
+    shown: str = ""
+
+
+class HeldDocument(View, frozen=True, kw_only=True):
+    """A document of a task that an editor has open; `unsaved` if its buffer is not what the file is."""
+
+    project: str
+    task: int
+    document: str
+    """Path, relative to the project."""
+    unsaved: bool = False
+
+
+class Nothing(View, frozen=True, kw_only=True):
+    """An answer without content."""
+
+
+class Hold(Query[Nothing], frozen=True, kw_only=True, tag="hold", tag_field="type"):
+    """Say which documents of tasks this client has open and takes edits of.
+
+    What changes in them is not written to their files while they are held, since the client puts it into its
+    buffers; a new attempt's document is, unless there are unsaved changes. The list takes the place of what the
+    same connection said before, and goes with it.
+    """
+
+    documents: tuple[HeldDocument, ...] = ()
+
+
+class DocumentView(View, frozen=True, kw_only=True):
+    """The document of one attempt as it was last."""
+
+    stage: str
+    attempt: int
+    document: str
+    """Path that it has or had, relative to the project."""
+    kind: str
+    """`text`, `options`, `checklist` or `fields`."""
+    text: str
+    approved: bool
+
+
+class Document(Query[DocumentView], frozen=True, kw_only=True, tag="document", tag_field="type"):
+    """What an attempt left as its document, also where a newer one has taken its place.
+
+    An empty stage takes the newest that ran, attempt 0 its last.
+    """
+
+    project: str
+    task: int
+    stage: str = ""
+    attempt: int = 0
 
 
 class Decisions(
@@ -170,10 +246,6 @@ class Watch(Query[Following], frozen=True, kw_only=True, tag="watch", tag_field=
     events: bool = False
 
 
-class Nothing(View, frozen=True, kw_only=True):
-    """An answer without content."""
-
-
 class Unfollow(Query[Nothing], frozen=True, kw_only=True, tag="unfollow", tag_field="type"):
     """End a flow."""
 
@@ -194,6 +266,33 @@ class Diff(Query[DiffView], frozen=True, kw_only=True, tag="diff", tag_field="ty
 
     project: str
     task: int
+    stage: str = ""
+    attempt: int = 0
+
+
+class FileView(View, frozen=True, kw_only=True):
+    """A file as it was on one side of an attempt; `text` is empty where it is none."""
+
+    stage: str
+    attempt: int
+    path: str
+    side: Literal["before", "after"]
+    kind: Literal["text", "binary", "absent", "large", "link", "repository"]
+    """`link` has its target as text; of what is `large` and of a `repository` within the project nothing is kept."""
+    text: str = ""
+    bytes: int = 0
+
+
+class FileAt(Query[FileView], frozen=True, kw_only=True, tag="fileAt", tag_field="type"):
+    """A file of the project as it was before an attempt, or after it; while it runs, `after` is now.
+
+    An empty stage takes the newest that ran, attempt 0 its last; the path is relative to the project.
+    """
+
+    project: str
+    task: int
+    path: str
+    side: Literal["before", "after"] = "before"
     stage: str = ""
     attempt: int = 0
 
@@ -264,6 +363,15 @@ class GetTrust(Query[TrustView], frozen=True, kw_only=True, tag="trustState", ta
     project: str
 
 
+class Unsaved(Query[Nothing], frozen=True, kw_only=True, tag="unsaved", tag_field="type"):
+    """Say which files this client holds with changes that are not saved (ED-11).
+
+    Absolute paths; they take the place of what the same connection said before, and go with it.
+    """
+
+    files: tuple[str, ...] = ()
+
+
 class DoctorQuery(Query[Doctor], frozen=True, kw_only=True, tag="doctor", tag_field="type"):
     """Check the set-up."""
 
@@ -281,9 +389,9 @@ class Status(Query[DaemonView], frozen=True, kw_only=True, tag="status", tag_fie
 QUERIES: dict[str, type[Query[Any]]] = {
     str(kind.__struct_config__.tag): kind
     for kind in (
-        Hello, Projects, FindProject, Tasks, GetTask, GetForm, Decisions, Output, FollowOutput, Watch,
-        Unfollow, Diff, Rules, Pipelines, GetPipeline, CheckPipeline, CheckText, Vocabulary,
-        CopyPipeline, GetTrust,
+        Hello, Projects, FindProject, Tasks, GetTask, GetForm, Hold, Document, Decisions, Output, FollowOutput, Watch,
+        Unfollow, Diff, FileAt, Rules, Pipelines, GetPipeline, CheckPipeline, CheckText, Vocabulary,
+        CopyPipeline, GetTrust, Unsaved,
         DoctorQuery, GetGarbage, Status,
     )
 }  # fmt: skip

@@ -269,6 +269,9 @@ class Activity(View, frozen=True, kw_only=True):
     cursor: int
     line: str
     context_percent: int | None = None
+    step: int = 0
+    """How many steps of its own list the agent has finished; `steps` is 0 where it keeps none."""
+    steps: int = 0
     last: tuple[Step, ...] = ()
 
 

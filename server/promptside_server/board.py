@@ -25,6 +25,9 @@ class Board:
 
     def put(self, uri: str, owner: str, found: list[types.Diagnostic]) -> None:
         """Say this about a file, in the place of what the same owner said before."""
+        self._put(self._server.seen_as(uri), owner, found)
+
+    def _put(self, uri: str, owner: str, found: list[types.Diagnostic]) -> None:
         uri, asked = unquote(uri), self._names.setdefault(unquote(uri), uri)
         owners = self._said.setdefault(uri, {})
         if owners.get(owner, []) == found:
@@ -44,9 +47,9 @@ class Board:
 
     def keep(self, owner: str, found: dict[str, list[types.Diagnostic]]) -> None:
         """Everything that an owner has to say, of all files; where it says nothing any more, that is told."""
-        wanted = {unquote(uri) for uri in found}
+        wanted = {unquote(self._server.seen_as(uri)) for uri in found}
         for uri in [uri for uri, owners in self._said.items() if owners.get(owner) and uri not in wanted]:
-            self.put(self._names[uri], owner, [])
+            self._put(self._names[uri], owner, [])
         for uri, diagnostics in found.items():
             self.put(uri, owner, diagnostics)
 

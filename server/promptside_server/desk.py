@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import re
 import time
 from pathlib import Path
 
 from lsprotocol import types
+from msgspec.structs import replace
 
 from promptside_protocol.pages.page import Look, text_of
 from promptside_protocol.pages.tasks import tasks_page
@@ -29,6 +31,10 @@ DESK = ".promptside/DESK.md"
 PAUSE_SECONDS = 0.2
 """Changes that come together are written once."""
 NUMBER = re.compile(r"#(\d+)\b")
+DOCUMENT = re.compile(r"(?<=^ {6})(?:\S.*/\.promptside/)?tasks/.+$")
+"""The line of a document, below its task: relative to this file, so that an editor's “open the file under the
+cursor” finds it; of another project absolute."""
+ELSEWHERE = "Waiting in other projects"
 HEAD = (
     "# Tasks",
     "",
@@ -41,8 +47,10 @@ def register(server: Server) -> None:
     """Keep the file, and answer for actions and links in it."""
     due: dict[str, asyncio.TimerHandle] = {}
 
-    def changed(task: TaskView) -> None:
-        soon(task.project)
+    def changed(*_: object) -> None:
+        for project in server.mirror.projects():
+            if server.mirror.tasks(project) or (Path(project) / DESK).exists():
+                soon(project)
 
     def soon(project: str) -> None:
         if project not in due and server.has_open(project):
@@ -67,11 +75,11 @@ def register(server: Server) -> None:
         text = server.document(params.text_document.uri)
         if project is None or text is None:
             return []
-        lines = text.split("\n")[params.range.start.line : params.range.end.line + 1]
-        numbers = dict.fromkeys(int(number[1]) for line in lines if (number := NUMBER.search(line)))
-        tasks = [task for number in numbers if (task := server.mirror.task(project, number)) is not None]
-        found = [action for task in tasks for action in _actions(server, task, named=len(tasks) > 1)]
-        new = Act(title="New task…", command="promptside.draftTask", args={"project": project})
+        chosen = range(params.range.start.line, params.range.end.line + 1)
+        there = _tasks_in(server, project, text.split("\n"))
+        tasks = {(task.project, task.id): task for at, task in there.items() if at in chosen}
+        found = [a for task in tasks.values() for a in _actions(server, task, named=len(tasks) > 1)]
+        new = Act(title="New task…", command="promptside.newTask", args={"project": project})
         return [*found, *([action] if (action := drawn(server, new, KIND)) is not None else [])]
 
     def links(params: types.DocumentLinkParams) -> list[types.DocumentLink]:
@@ -80,33 +88,66 @@ def register(server: Server) -> None:
         if project is None or text is None:
             return []
         found = []
-        for at, line in enumerate(text.split("\n")):
-            number = NUMBER.search(line)
-            task = server.mirror.task(project, int(number[1])) if number else None
-            if number and task is not None:
-                place = types.Range(
-                    start=types.Position(at, number.start()), end=types.Position(at, number.end())
-                )
-                found.append(types.DocumentLink(range=place, target=uri_of(project, _document(task))))
+        lines = text.split("\n")
+        codec = server.workspace.position_codec
+        for at, task in _tasks_in(server, project, lines).items():
+            named = NUMBER.search(lines[at]) or DOCUMENT.search(lines[at])
+            assert named is not None, "a line with a task names it"
+            start, end = (codec.client_num_units(lines[at][:column]) for column in named.span())
+            place = types.Range(start=types.Position(at, start), end=types.Position(at, end))
+            target = server.seen_as(uri_of(task.project, _document(task)))
+            found.append(types.DocumentLink(range=place, target=target))
         return found
 
     server.on_task.append(changed)
+    server.on_gone.append(changed)
+    server.on_folders.append(changed)
     on(server, types.TEXT_DOCUMENT_DID_OPEN, opened)
     give(server, types.TEXT_DOCUMENT_CODE_ACTION, actions, OPTIONS)
     give(server, types.TEXT_DOCUMENT_DOCUMENT_LINK, links)
 
 
 def desk_text(server: Server, project: str) -> str:
-    """The tasks page; below each task that waits, the path of its document."""
-    page = tasks_page(server.mirror.tasks(project), Look(now=time.time(), unicode=True))
+    """The tasks page, and below it what waits in other projects, this window's first; with what waits its document."""
+    look = Look(now=time.time(), unicode=True)
     lines = list(HEAD)
-    for line in page.lines:
+    for line in tasks_page(server.mirror.tasks(project), look).lines:
         lines.append(f"## {text_of(line)}" if line.ref.startswith("group/") else text_of(line))
         number = line.ref.removeprefix("task/")
         task = server.mirror.task(project, int(number)) if number.isdigit() else None
         if task is not None and task.waiting_for is not None:
-            lines.append(f"      {_document(task)}")
+            lines.append(f"      {_beside(task)}")
+    if not server.mirror.tasks(project):
+        lines = [*HEAD, "No task yet. The code action “New task…” begins one."]
+    others = [task for task in server.waiting() if task.project != project]
+    if others:
+        lines.append(f"## {ELSEWHERE} ({len(others)})")
+    for task in others:
+        shown = [one for one in tasks_page([task], look).lines if one.ref.startswith("task/")]
+        lines += [text_of(one) for one in shown]
+        lines.append(f"      {task.project}/{_document(task)}")
     return "\n".join([*lines, ""])
+
+
+def _tasks_in(server: Server, project: str, lines: list[str]) -> dict[int, TaskView]:
+    """By line, the task that it is about: by its number, of another project by the document in the line below."""
+    found: dict[int, TaskView] = {}
+    elsewhere = False
+    for at, line in enumerate(lines):
+        elsewhere = elsewhere or line.startswith(f"## {ELSEWHERE}")
+        number, document = NUMBER.search(line), DOCUMENT.search(line)
+        task: TaskView | None = None
+        if document is not None:
+            task = server.mirror.owner((Path(project) / DESK).parent / document[0])
+        elif number is not None and not line.startswith("#"):
+            below = DOCUMENT.search(lines[at + 1]) if elsewhere and at + 1 < len(lines) else None
+            if not elsewhere:
+                task = server.mirror.task(project, int(number[1]))
+            elif below is not None:
+                task = server.mirror.owner(Path(below[0]))
+        if task is not None:
+            found[at] = task
+    return found
 
 
 def _actions(server: Server, task: TaskView, *, named: bool) -> list[Action]:
@@ -116,13 +157,16 @@ def _actions(server: Server, task: TaskView, *, named: bool) -> list[Action]:
     acts += [act for act in document_acts(reading) if act.note_at is None and act.command]
     found = []
     for act in acts:
-        title = f"#{task.id} {act.title}" if named else act.title
-        action = drawn(
-            server, Act(title=title, command=act.command, args=act.args, blocked=act.blocked), KIND
-        )
+        number = f"#{task.id} " if named else ""
+        sure = f"{number}{act.sure}" if act.sure else ""
+        action = drawn(server, replace(act, title=f"{number}{act.title}", sure=sure, primary=False), KIND)
         if action is not None:
             found.append(action)
     return found
+
+
+def _beside(task: TaskView) -> str:
+    return Path(_document(task)).relative_to(Path(DESK).parent).as_posix()
 
 
 def _document(task: TaskView) -> str:
@@ -139,7 +183,8 @@ def _write(file: Path, text: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         if file.read_text("utf-8") == text:
             return
-    file.parent.mkdir(exist_ok=True)
-    beside = file.with_name(".DESK.md.new")
+    # Where nothing is part of the project's tree: an agent at work would seem to have made a file beside it.
+    beside = file.with_name("tasks") / f".DESK.md.{os.getpid()}"
+    beside.parent.mkdir(parents=True, exist_ok=True)
     beside.write_text(text, "utf-8")
     beside.replace(file)

@@ -9,54 +9,47 @@ import asyncio
 import difflib
 import logging
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
 import msgspec
 from lsprotocol import types
 from msgspec import Struct
-from pygls.uris import from_fs_path, to_fs_path
 from pygls.workspace import TextDocument
 
 from promptside_protocol import forms
-from promptside_protocol.commands import EditDraft
+from promptside_protocol.commands import Approve, EditDraft, Redo, SendAnswers
 from promptside_protocol.errors import PromptsideError, Refused
-from promptside_protocol.forms.form import kind_of
-from promptside_protocol.forms.grammar import LINE_END, TRAILER, Page, Section
-from promptside_protocol.forms.widgets import proposed
-from promptside_protocol.queries import Form, GetForm
+from promptside_protocol.forms.grammar import LINE_END, Section
+from promptside_protocol.queries import Form, GetForm, HeldDocument
 from promptside_protocol.views import TaskView
+from promptside_server.applying import applied, edits_to
+from promptside_server.files import Files, on_disk, path_of, uri_of
+from promptside_server.held import (
+    LET_GO,
+    STALE,
+    Held,
+    begun,
+    cleared,
+    conflicts_of,
+    elsewhere,
+    first_difference,
+    merged,
+    same_prose,
+)
+from promptside_server.holding import Holding
 
 if TYPE_CHECKING:
     from promptside_server.server import Server
 
+__all__ = ["TASKS", "Documents", "Order", "Reading", "documents", "path_of", "uri_of"]
+
 log = logging.getLogger(__name__)
 
 TASKS = ".promptside/tasks/"
-ANSWER_SECONDS = 10.0
-"""How long an editor may take to say whether it took an edit over."""
-STALE = "The file was changed elsewhere. Read it again."
-"""For a buffer without unsaved edits: most editors read it again by themselves."""
-ELSEWHERE = "{} was changed elsewhere after you opened this. Look again, then approve."
-
-
-class Held(Struct, kw_only=True):
-    """A form as the daemon had it last, and as the buffer was when both were the same."""
-
-    form: Form
-    definition: forms.Definition
-    base: Form
-    base_definition: forms.Definition
-    seq: int = 0
-    """What the task was at when the form was asked for."""
-    conflicts: dict[str, str] = {}
-    """By item: what is said where an edit met somebody else's."""
-    refusal: str = ""
-    """Why an edit of this buffer was not taken."""
-    tried: bool = False
-    """Whether an approval was asked for: from then on what lacks is a warning, until mended."""
+Order = type[Approve] | type[SendAnswers] | type[Redo]
+"""The orders that are about a document."""
 
 
 class Reading(Struct, frozen=True, kw_only=True):
@@ -74,6 +67,8 @@ class Reading(Struct, frozen=True, kw_only=True):
     conflicts: dict[str, str] = {}
     refusal: str = ""
     tried: bool = False
+    apart: int = 0
+    """The first line (from 1) in which the buffer is not what the daemon has, where it never had what stands here."""
 
     @property
     def waits(self) -> bool:
@@ -97,7 +92,8 @@ class Documents:
         self._server = server
         self._held: dict[str, Held] = {}
         self._locks: dict[str, asyncio.Lock] = {}
-        self.unsaved: set[str] = set()
+        self._files = Files()
+        self._holding = Holding(server)
         self.on_change: list[Callable[[str], None]] = []
         """Called with each open document of which something else is to be shown now."""
 
@@ -149,7 +145,7 @@ class Documents:
         held = self._held.get(uri)
         if held is None:
             return Reading(uri=uri, task=task, document=document, text=text)
-        found = kind_of(held.definition).read(held.definition, Page(text)).found
+        sections, parsed = held.understood(text)
         return Reading(
             uri=uri,
             task=task,
@@ -157,16 +153,18 @@ class Documents:
             text=text,
             form=held.form,
             definition=held.definition,
-            parsed=forms.parse(held.definition, text),
-            sections=found,
+            parsed=parsed,
+            sections=sections,
             conflicts=dict(held.conflicts),
             refusal=held.refusal,
             tried=held.tried,
+            apart=first_difference(text, held.form.text) if held.apart else 0,
         )
 
     async def ready(self, uri: str) -> Reading | None:
         """As `read`, but what is known of the form is as new as what is known of its task."""
         place = self.place(uri)
+        self._settle(uri)
         if place is not None and self._server.link.up:
             async with self._lock(uri):
                 held = self._held.get(uri)
@@ -174,54 +172,97 @@ class Documents:
                     await self._fetch(uri)
         return self.read(uri)
 
-    def typed(self, uri: str) -> None:
-        """The buffer changed: an edit of the person, or the file read again."""
-        held = self._held.get(uri)
-        if held is not None and self._server.document(uri) == held.form.text:
-            self.unsaved.discard(uri)
-            _agree(held)
-        else:
-            self.unsaved.add(uri)
+    def opened(self, uri: str, text: str) -> None:
+        """A buffer was opened with this text, which is not this person's edit, whatever was typed since."""
+        self._held.pop(uri, None)
+        self._files.opened(uri, text)
+
+    def typed(self, uri: str) -> bool:
+        """The buffer changed; false if that may be its file, read again."""
+        text = self._server.document(uri)
+        if text is None:
+            return False
+        self._settle(uri)
+        known = self._held.get(uri)
+        agreed = known is not None and text == known.form.text
+        if known is not None and agreed:
+            known.agree()
+        return self._files.typed(uri, text, agreed=agreed)
+
+    def saved(self, uri: str) -> None:
+        """The file is what the buffer is."""
+        self._files.saved(uri)
+
+    def _settle(self, uri: str) -> None:
+        if self._files.settle(uri):
+            self._held.pop(uri, None)  # what stands there was not typed here
 
     def forget(self, uri: str) -> None:
         """The buffer was closed."""
         self._held.pop(uri, None)
         self._locks.pop(uri, None)
-        self.unsaved.discard(uri)
+        self._files.closed(uri)
+        self._server.do(self._holding.let_go(uri))
+
+    async def hold(self, uri: str) -> None:
+        """Have the daemon know that this buffer is open here, and whether it is saved."""
+        place = self.place(uri)
+        if place is not None and self.buffer(uri) is not None:
+            task, document = place
+            unsaved = uri in self._files.unsaved
+            held = HeldDocument(project=task.project, task=task.id, document=document, unsaved=unsaved)
+            await self._holding.hold(uri, held)
 
     def tell(self, uri: str) -> None:
         """Have a document drawn anew."""
         for listen in self.on_change:
             listen(uri)
 
-    async def _fetch(self, uri: str) -> Held | None:
+    async def _fetch(self, uri: str, *, since: bool = True) -> Held | None:
+        """The form as it is now; with `since`, also what others did since the buffer was the same."""
         place = self.place(uri)
         if place is None:
             return None
         task, document = place
+        await self.hold(uri)  # first: from then on nobody writes the file under it
+        held = self._held.get(uri)
+        query = GetForm(project=task.project, task=task.id, document=document)
         try:
-            form = await self._server.link.call(
-                GetForm(project=task.project, task=task.id, document=document)
-            )
+            seen = held.base.shown if held is not None and since else ""
+            form = await self._server.link.call(msgspec.structs.replace(query, shown=seen))
+            definition: forms.Definition = msgspec.convert(form.definition, forms.Definition)
+            if held is None:
+                held = await self._begun(uri, query, form, definition)
         except Refused:
             self._held.pop(uri, None)  # task.md, an older attempt: a document without a form
             return None
         except PromptsideError as error:
             log.info("the form of %s can't be had: %s", document, error)
             return self._held.get(uri)
-        definition: forms.Definition = msgspec.convert(form.definition, forms.Definition)
         if self.buffer(uri) is None:
             return None  # it was closed meanwhile
-        held = self._held.get(uri)
-        if held is None:
-            held = Held(form=form, definition=definition, base=form, base_definition=definition)
-            self._held[uri] = held
-        else:
-            held.form, held.definition = form, definition
+        held.tried = held.tried and held.definition.attempt == definition.attempt
+        held.form, held.definition = form, definition
+        self._held[uri] = held
         held.seq = task.seq
         if not form.lacks:
             held.tried = False
         return held
+
+    async def _begun(self, uri: str, query: GetForm, form: Form, definition: forms.Definition) -> Held:
+        """What the buffer was opened with may be older than what the daemon has by now (M10)."""
+        text = self._server.document(uri) or ""
+        opened = self._files.begun_with(uri, text)
+        for one in dict.fromkeys((opened, on_disk(uri) if uri in self._files.unsaved else opened)):
+            shown = forms.shown(definition, one) if one is not None else form.shown
+            if one is None or shown == form.shown:
+                return begun(form, definition, form.text, None)
+            known = await self._server.link.call(msgspec.structs.replace(query, shown=shown))
+            if known.seen is not None:
+                return begun(form, definition, one, known)
+            if known.shown == shown:
+                return begun(form, definition, form.text, None)  # it came to be so just now
+        return begun(form, definition, opened, None)
 
     def _lock(self, uri: str) -> asyncio.Lock:
         return self._locks.setdefault(uri, asyncio.Lock())
@@ -249,10 +290,16 @@ class Documents:
             definition, form, base = held.definition, held.form, held.base
             held.refusal = ""
             if forms.shown(definition, text) == form.shown:
-                _agree(held)
+                held.agree()
                 return
-            if definition.attempt != held.base_definition.attempt:
-                return  # what stands here is of an attempt before; it waits until the person let it go
+            if held.replaced:
+                # What stands here is of an attempt before; it waits until the person has let it go.
+                held.conflicts = {
+                    "": STALE if uri not in self._files.unsaved else elsewhere(held, "", LET_GO)
+                }
+                return
+            if held.apart:
+                return  # the person says first which of the two it is to be
             broken = any(p.severity == "error" for p in forms.parse(definition, text).problems)
             if form.version != base.version or (broken and not whole):
                 await self._send_items(uri, held, text, broken=broken)
@@ -263,15 +310,16 @@ class Documents:
                 if refusal.refusal.code == "changed-elsewhere":
                     continue
                 raise
-            if await self._fetch(uri) is not None:
-                _agree(held)
+            if await self._fetch(uri, since=False) is not None:
+                held.agree()
             return
 
     async def _send_items(self, uri: str, held: Held, text: str, *, broken: bool) -> None:
         """Send only the answers that are this buffer's, and take in what others answered."""
         definition, base, theirs = held.definition, held.base, held.form
-        merged = _merged(held, text)
-        wanted, there = forms.to_plain(merged.answers), theirs.answers
+        found = merged(held, text)
+        conflicts = conflicts_of(held, found)
+        wanted, there = forms.to_plain(found.answers), theirs.answers
         changed = {
             ref: wanted[ref] if ref in wanted else cleared(definition, ref)
             for ref in dict.fromkeys([*wanted, *there])
@@ -279,20 +327,19 @@ class Documents:
         }
         if changed:
             await self._edit(uri, theirs, answers=changed)
-            if await self._fetch(uri) is None:
+            if await self._fetch(uri, since=False) is None:
                 return
-        conflicts = {c.ref: ELSEWHERE.format(name_of(definition, c.ref)) for c in merged.conflicts}
         target = text
         if theirs.answers != base.answers:
             target = forms.apply(definition, text, forms.from_plain(definition, held.form.answers))
         if not broken and forms.shown(definition, target) != held.form.shown:
-            if _same_prose(held, theirs):
+            if same_prose(held, theirs):
                 await self._edit(uri, held.form, text=target)
-                await self._fetch(uri)
+                await self._fetch(uri, since=False)
             else:
-                conflicts[""] = ELSEWHERE.format("The text")
+                conflicts[""] = elsewhere(held, "")
         if target == text or await self.show(uri, target):
-            _agree(held)
+            held.agree()
         held.conflicts = conflicts
 
     async def _edit(self, uri: str, form: Form, **what: Any) -> None:
@@ -315,126 +362,119 @@ class Documents:
         self.tell(uri)
 
     async def _take(self, uri: str, held: Held, text: str) -> None:
-        form, base = held.form, held.base
-        if forms.shown(held.definition, text) == form.shown:
-            _agree(held)
+        form, definition = held.form, held.definition
+        if forms.shown(definition, text) == form.shown:
+            held.agree()
             return
-        again = held.definition.attempt != held.base_definition.attempt
-        late = uri not in self.unsaved and _attempt_in(text) != held.definition.attempt
-        if form.version == base.version and not again and not late:
+        if held.apart or (form.version == held.base.version and not held.replaced):
             return  # what differs is this buffer's, and was not sent yet
-        if late or forms.shown(held.base_definition, text) == base.shown:
-            target, conflicts = form.text, {}
-        elif again:
+        unsent, conflicts = held.unsent(text), dict[str, str]()
+        if unsent and held.replaced:
+            held.conflicts = {"": elsewhere(held, "", LET_GO)}
             return
-        else:
-            merged = _merged(held, text)
-            target = forms.apply(held.definition, text, merged.answers)
-            conflicts = {c.ref: ELSEWHERE.format(name_of(held.definition, c.ref)) for c in merged.conflicts}
-            if isinstance(held.definition, forms.TextDefinition):
-                held.conflicts = {"": ELSEWHERE.format("The text")}
-                return
-        if target != text and not self._server.editor.ours and uri not in self.unsaved:
-            held.conflicts = {
-                "": STALE
-            }  # the daemon wrote the file; an edit here would meet it when it is saved
+        if unsent and isinstance(definition, forms.TextDefinition):
+            held.conflicts = {"": elsewhere(held, "")}
+            return
+        target = form.text
+        if unsent:
+            found = merged(held, text)
+            target, conflicts = forms.apply(definition, text, found.answers), conflicts_of(held, found)
+        ours = self._server.editor.ours
+        if target != text and not ours and uri not in self._files.unsaved and on_disk(uri) == form.text:
+            held.conflicts = {"": STALE}  # an edit here would meet the file when it is saved
         elif target == text or await self.show(uri, target):
-            held.base, held.base_definition, held.conflicts = form, held.definition, conflicts
+            held.agree()
+            held.conflicts = conflicts
+        else:
+            held.conflicts = conflicts or {"": elsewhere(held, "")}
 
     async def show(self, uri: str, target: str) -> bool:
         """Have the editor put this text into a buffer, line by line; false if it can't or does not."""
         document = self.buffer(uri)
         if document is None or not self._server.editor.edits:
             return False
-        edits = self.edits(uri, target)
         version = document.version
-        identifier = types.OptionalVersionedTextDocumentIdentifier(uri=uri, version=version)
-        capability = self._server.client_capabilities.workspace
-        if capability and capability.workspace_edit and capability.workspace_edit.document_changes:
-            part = types.TextDocumentEdit(text_document=identifier, edits=list(edits))
-            edit = types.WorkspaceEdit(document_changes=[part])
-        else:
-            edit = types.WorkspaceEdit(changes={uri: edits})
-        asked = self._server.workspace_apply_edit_async(
-            types.ApplyWorkspaceEditParams(edit=edit, label="Promptside")
-        )
-        try:
-            return (await asyncio.wait_for(asked, ANSWER_SECONDS)).applied
-        except TimeoutError:
-            return False
-        except Exception as error:  # noqa: BLE001  # whatever an editor answers, it did not take the edit
-            log.info("the editor did not take an edit of %s: %s", uri, error)
-            return False
+        taken = await applied(self._server, uri, document, target)
+        now = self.buffer(uri)
+        if not taken and now is not None and now.version == version:
+            await self._holding.let_go(uri, refused=True)  # nothing was typed meanwhile: it takes none
+        return taken
 
     def edits(self, uri: str, target: str) -> list[types.TextEdit]:
         """What to change in a buffer so that it is this text."""
-        document = self._server.workspace.text_documents[unquote(uri)]
-        old, new = _lines(document.source), _lines(target)
-        last = types.Position(len(old) - 1, document.position_codec.client_num_units(old[-1]))
-        found = []
-        for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-            if tag != "equal":
-                start = types.Position(i1, 0) if i1 < len(old) else last
-                end = types.Position(i2, 0) if i2 < len(old) else last
-                found.append(
-                    types.TextEdit(range=types.Range(start=start, end=end), new_text="".join(new[j1:j2]))
-                )
-        return found
+        return edits_to(self._server.workspace.text_documents[unquote(uri)], target)
+
+    # --- which of the two it is to be -------------------------------------------------------------------
+
+    async def take_mine(self, uri: str) -> None:
+        """The draft becomes what this buffer says, whatever the daemon has (M11)."""
+        async with self._lock(uri):
+            held, text = await self._fetch(uri, since=False), self._server.document(uri)
+            if held is not None and text is not None:
+                await self._edit(uri, held.form, text=text)
+                if await self._fetch(uri, since=False) is not None:
+                    held.agree()
+        self.tell(uri)
+
+    async def take_theirs(self, uri: str) -> bool:
+        """The buffer becomes what the daemon has; false if the editor does not take it."""
+        async with self._lock(uri):
+            held = await self._fetch(uri, since=False)
+            taken = held is not None and await self.show(uri, held.form.text)
+            if held is not None and taken:
+                held.agree()
+        self.tell(uri)
+        return taken
+
+    def difference(self, uri: str) -> str:
+        """What stands in a buffer and not in the draft, and the other way about, as a unified difference."""
+        held, text = self._held.get(uri), self._server.document(uri)
+        if held is None or text is None:
+            return ""
+        name = self._document(uri).rpartition("/")[2]
+        ours, theirs = LINE_END.split(held.form.text), LINE_END.split(text)
+        return "\n".join(
+            difflib.unified_diff(ours, theirs, f"{name} (Promptside)", f"{name} (here)", lineterm="")
+        )
 
     # --- orders on a document ---------------------------------------------------------------------------
 
-    async def carried(self, task: TaskView) -> dict[str, Any]:
-        """What an order on a task's document has to carry: the buffer as the person sees it."""
-        uri = self.waiting_buffer(task)
+    async def carried(self, task: TaskView, order: Order, stage: str = "") -> dict[str, Any]:
+        """What an order carries of the document that it is about: the buffer as the person sees it.
+
+        A redo carries nothing; its notes are sent with the draft.
+        """
+        uri = self.buffer_of(task, order, stage)
         reading = await self.ready(uri) if uri is not None else None
         if uri is None or reading is None or reading.definition is None:
             return {}
         seen = forms.shown(reading.definition, reading.text)
-        if uri in self._held:
-            self._held[uri].tried = True
         try:
             await self.send(uri)
         except PromptsideError as error:
             log.info("the buffer could not be sent before an order: %s", error)  # the order will be refused
-        return {"answers": {}, "shown": seen}
+        return {} if order is Redo else {"shown": seen}
 
+    def refused(self, task: TaskView, order: Order, stage: str = "") -> None:
+        """An approval that this editor gave was refused: what its buffer lacks is a warning until it is mended."""
+        uri = self.buffer_of(task, order, stage)
+        if uri is not None and uri in self._held and order is not Redo:
+            self._held[uri].tried = True
+            self.tell(uri)
 
-def cleared(definition: forms.Definition, ref: str) -> Any:
-    """The answer to an item that takes away what was answered."""
-    match definition:
-        case forms.OptionsDefinition():
-            return False
-        case forms.ChecklistDefinition():
-            return {"ticked": False, "note": ""}
-        case forms.FieldsDefinition(fields=fields):
-            return next((proposed(f) for f in fields if f.key == ref), None)
-        case forms.QuestionsDefinition(items=items):
-            kind = next((i.kind for i in items if i.id == ref), "text")
-            return "" if kind in ("text", "long_text", "code") else []
-        case forms.TextDefinition():
-            return None
-        case _:
-            assert_never(definition)
+    def buffer_of(self, task: TaskView, order: Order, stage: str = "") -> str | None:
+        """The open buffer of the document that an order is about.
 
-
-def name_of(definition: forms.Definition, ref: str) -> str:
-    """What an item is called: a field by its label, the others by their ids."""
-    if isinstance(definition, forms.FieldsDefinition):
-        return next((f.label for f in definition.fields if f.key == ref), ref)
-    return ref
-
-
-def path_of(uri: str) -> Path | None:
-    """The file behind a uri; None if it is none."""
-    name = to_fs_path(uri) if uri.startswith("file:") else None
-    return Path(name).resolve() if name else None
-
-
-def uri_of(project: str, document: str) -> str:
-    """The uri of a document of a project."""
-    found: str | None = from_fs_path(str(Path(project) / document))
-    assert found is not None, "a path has a uri"
-    return found
+        An approval is about a gate, also one of before whose approval became void; answers are about questions.
+        """
+        waiting = task.waiting_for
+        if order is Approve and stage and (waiting is None or stage != waiting.stage):
+            wanted = next((s.artifact for s in task.stages if s.id == stage), None)
+        elif waiting is None or (order, waiting.kind) in ((Approve, "decision"), (SendAnswers, "gate")):
+            wanted = None
+        else:
+            wanted = waiting.document
+        return next((uri for uri in self.open_of(task) if wanted and self._document(uri) == wanted), None)
 
 
 _documents: WeakKeyDictionary[Server, Documents] = WeakKeyDictionary()
@@ -446,38 +486,3 @@ def documents(server: Server) -> Documents:
     if found is None:
         found = _documents[server] = Documents(server)
     return found
-
-
-async def carried(server: Server, task: TaskView) -> dict[str, Any]:
-    """What an order on a task's document has to carry: `answers` and `shown` of the open buffer, or nothing."""
-    return await documents(server).carried(task)
-
-
-def _agree(held: Held) -> None:
-    held.base, held.base_definition, held.conflicts = held.form, held.definition, {}
-
-
-def _merged(held: Held, text: str) -> forms.Merged:
-    definition = held.definition
-    base = forms.from_plain(held.base_definition, held.base.answers)
-    mine = forms.edited(definition, base, forms.parse(definition, text))
-    return forms.merge(definition, base, mine, forms.from_plain(definition, held.form.answers))
-
-
-def _same_prose(held: Held, theirs: Form) -> bool:
-    """Whether others changed nothing but answers."""
-    definition = held.definition
-    answered = forms.apply(definition, held.base.text, forms.from_plain(definition, theirs.answers))
-    return forms.shown(definition, answered) == theirs.shown
-
-
-def _attempt_in(text: str) -> int | None:
-    """The attempt that a document's last line names: one read before the daemon wrote the next is an old one."""
-    found = next((f for line in reversed(LINE_END.split(text)) if (f := TRAILER.match(line.rstrip()))), None)
-    return int(found[3]) if found is not None else None
-
-
-def _lines(text: str) -> list[str]:
-    """Lines with their ends, as editors count them; the last has none."""
-    ends = [*LINE_END.findall(text), ""]
-    return [line + end for line, end in zip(LINE_END.split(text), ends, strict=True)]

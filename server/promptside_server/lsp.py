@@ -15,7 +15,13 @@ from typing import Any
 import msgspec
 from cattrs import Converter
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, JsonRpcInvalidRequest, JsonRpcParseError
+from pygls.exceptions import (
+    JsonRpcException,
+    JsonRpcInvalidParams,
+    JsonRpcInvalidRequest,
+    JsonRpcParseError,
+    JsonRpcServerNotInitialized,
+)
 from pygls.protocol import LanguageServerProtocol, default_converter, lsp_method
 from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage, RPCMessage
 
@@ -45,6 +51,8 @@ class Protocol(LanguageServerProtocol):
     """The document that the person was in last, as far as an editor tells."""
     exit_code: int | None = None
     """What the process is to end with, once the editor has said `exit`."""
+    initialized = False
+    """Whether `initialize` was understood."""
 
     def __init__(self, *args: Any) -> None:
         self.announcing: list[Callable[[types.ServerCapabilities], None]] = []
@@ -99,6 +107,7 @@ class Protocol(LanguageServerProtocol):
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
         """What pygls answers, and what it would leave out."""
+        self.initialized = True
         result = yield from super().lsp_initialize(params)
         for announce in self.announcing:
             announce(result.capabilities)
@@ -128,7 +137,28 @@ class Protocol(LanguageServerProtocol):
         if isinstance(self.writer, Output):
             await self.writer.drained()
 
+    def _out_of_place(self, data: dict[str, Any]) -> JsonRpcException | None:
+        """Why LSP has no place for this: nothing goes before `initialize`, that once, and nothing after the end."""
+        match data:
+            case {"method": types.EXIT}:
+                return None
+            case {"method": str()} if self._shutdown:
+                return JsonRpcInvalidRequest("The server was told to shut down.")
+            case {"method": types.INITIALIZE} if self.initialized:
+                return JsonRpcInvalidRequest("The server is initialized already.")
+            case {"method": str(method)} if not self.initialized and method != types.INITIALIZE:
+                return JsonRpcServerNotInitialized("The server is not initialized yet.")
+            case {"params": {"textDocument": {"uri": str(uri)}}} if "%00" in uri:
+                return JsonRpcInvalidParams("No file has a NUL in its name.")
+            case _:
+                return None
+
     def _take(self, data: dict[str, Any]) -> None:
+        refused = self._out_of_place(data)
+        if refused is not None:
+            if isinstance(data.get("id"), int | str):
+                self._complain(data["id"], refused)
+            return
         if data.get("method") == types.WORKSPACE_EXECUTE_COMMAND and self._ordered(data):
             return
         try:
@@ -157,6 +187,22 @@ class Protocol(LanguageServerProtocol):
         self._request_futures[identity] = work  # type: ignore[assignment]  # pygls keeps both kinds there
         work.add_done_callback(partial(self._send_handler_result, msg_id=identity))
         return True
+
+    def _execute_handler(
+        self, msg_id: int | str, handler: Callable[..., Any], *args: Any, **more: Any
+    ) -> None:
+        """As pygls does, which never forgets what it began for a notification, with the whole text in it."""
+        super()._execute_handler(msg_id, handler, *args, **more)
+        begun = self._request_futures.get(msg_id)
+
+        def forget() -> None:
+            if self._request_futures.get(msg_id) is begun:
+                del self._request_futures[msg_id]
+
+        if begun is not None:
+            # Not at once: `shutdown` walks through what was begun and ends it on its way.
+            soon = asyncio.get_running_loop().call_soon
+            begun.add_done_callback(lambda _: soon(forget))
 
     def _send_response(
         self, msg_id: int | str, result: Any | None = None, error: types.ResponseError | None = None

@@ -38,7 +38,7 @@ class Mirror:
             case ActivityChanged(activity=activity):
                 self._activities[activity.project, activity.task] = activity
             case _:
-                pass  # flows of their own, and events, are not mirrored
+                pass  # flows of their own, and events, are not mirrored; a project that goes is the server's
         return None
 
     def task(self, project: str, number: int) -> TaskView | None:
@@ -83,5 +83,10 @@ class Mirror:
         return None
 
     def projects(self) -> set[str]:
-        """Every project that has a task."""
-        return {project for project, _ in self._tasks}
+        """Every project that is known."""
+        return {*self.caught_up, *(project for project, _ in self._tasks)}
+
+    def project_of(self, place: Path) -> str | None:
+        """The innermost project that holds a place."""
+        around = [project for project in self.projects() if place.is_relative_to(project)]
+        return max(around, key=lambda project: len(Path(project).parts), default=None)

@@ -12,14 +12,18 @@ from msgspec import Struct
 
 from promptside_protocol import forms
 from promptside_protocol.forms import Note
-from promptside_protocol.forms.grammar import NOTE, TRAILER
+from promptside_protocol.forms.grammar import Page, notes
 from promptside_protocol.pages.plain import cut, one_line
 from promptside_protocol.pages.words import several
 from promptside_protocol.views import Offer, TaskView
-from promptside_server.documents import Reading, name_of
+from promptside_server.dangers import danger
+from promptside_server.documents import Reading
+from promptside_server.held import name_of
 
 APPROVE, SEND, REDO = "promptside.approve", "promptside.send", "promptside.redo"
 SAY, SKIP, RUN, DENY = "promptside.interrupt", "promptside.skip", "promptside.run", "promptside.deny"
+TAKE_BACK = "promptside.takeBack"
+LACK = "promptside.showLack"
 NOTED = {REDO: "feedback", SAY: "text", SKIP: "reason", RUN: "input", DENY: "text"}
 """Orders that take words, and where in them the words go."""
 NEED_WORDS = frozenset({SAY})
@@ -30,6 +34,8 @@ class Act(Struct, frozen=True, kw_only=True):
     """One thing to do: an order, answers to lay into this document, or a note to begin."""
 
     title: str
+    sure: str = ""
+    """Its title where the editor can't ask before it is done: what becomes of the work is said in it."""
     command: str = ""
     args: dict[str, Any] = {}
     answers: dict[str, Any] | None = None
@@ -45,11 +51,17 @@ class Act(Struct, frozen=True, kw_only=True):
 
 def document_acts(reading: Reading) -> list[Act]:
     """Everything that the task offers here, the primary first."""
-    acts = [act for offer in reading.task.offers if (act := _act(reading, offer)) is not None]
+    waiting = reading.task.waiting_for
+    gate = waiting.gate if waiting is not None else None
+    theirs = {item.id for item in gate.items} if gate is not None else set()
+    offers = [offer for offer in reading.task.offers if offer.place not in theirs]
+    acts = [act for offer in offers if (act := _act(reading, offer)) is not None]
     match reading.definition:
         case forms.QuestionsDefinition() as definition if reading.waits:
             if recommended := _recommended(reading, definition):
                 acts.append(Act(title="Take the recommended", answers=recommended))
+            if (rest := _left_to_the_agent(reading, definition, acts)) is not None:
+                acts.append(rest)
         case forms.ChecklistDefinition(items=items) if reading.waits:
             ticks = answers_of(reading)
             infos = [i.id for i in items if i.severity == "info" and not _ticked(ticks, i.id)]
@@ -66,6 +78,7 @@ def item_acts(reading: Reading, ref: str) -> list[Act]:
     definition = reading.definition
     if definition is None or not ref or not reading.waits or ref not in reading.sections:
         return []
+    offered = [act for o in reading.task.offers if o.place == ref and (act := _act(reading, o)) is not None]
     given = answers_of(reading)
     acts: list[Act] = []
     match definition:
@@ -83,7 +96,7 @@ def item_acts(reading: Reading, ref: str) -> list[Act]:
             pass
     section = reading.sections[ref]
     name = name_of(definition, ref)
-    return [*acts, Act(title="Note to the agent here", note_at=section.start + 1, ref=name)]
+    return [*acts, *offered, Act(title="Note to the agent here", note_at=section.start + 1, ref=name)]
 
 
 def approve_title(reading: Reading, title: str) -> str:
@@ -101,27 +114,37 @@ def answers_of(reading: Reading) -> dict[str, Any]:
 
 def notes_of(reading: Reading) -> tuple[Note, ...]:
     """The notes to the agent in the buffer, of a form or of any other document of the task."""
-    if reading.parsed is not None:
-        return reading.parsed.notes
-    found = ((at, NOTE.match(line)) for at, line in enumerate(reading.lines))
-    return tuple(
-        Note(line=at + 1, ref="", text=note[1].strip()) for at, note in found if note and note[1].strip()
-    )
+    found = reading.parsed.notes if reading.parsed is not None else notes(Page(reading.text), {})
+    return tuple(note for note in found if note.text)
 
 
-def hindered(reading: Reading) -> str | None:
-    """Why this buffer could not be approved as it stands, as the daemon would say it (M8, M9, M4)."""
+def hindered(reading: Reading, act: str = "approved") -> str | None:
+    """Why this buffer could not be approved or sent as it stands, in the daemon's words (M8, M9, M4)."""
     definition, parsed = reading.definition, reading.parsed
     if definition is None or parsed is None:
         return None
-    errors = [p for p in parsed.problems if p.severity == "error"]
+    if reading.apart:
+        return f"This document is not what the daemon has (line {reading.apart})."
+    errors = errors_of(reading)
     if errors:
         count = f"{len(errors)} lines" if len(errors) > 1 else "1 line"
-        return f"The document has {count} that can't be read (line {errors[0].line}). Mend it or restore it."
-    if parsed.notes:
-        return f"There {'are' if len(parsed.notes) > 1 else 'is'} {several(len(parsed.notes), 'note')} for the agent."
+        first = f"line {errors[0].line}: {errors[0].text.rstrip('.')}"
+        return f"The document has {count} that can't be read ({first})."
+    if parsed.notes and act == "approved":
+        count = several(len(parsed.notes), "note")
+        return f"There {'are' if len(parsed.notes) > 1 else 'is'} {count} for the agent in this document."
     lacking = forms.lacks(definition, parsed.answers)
-    return f"Not approved: {' '.join(lack.text for lack in lacking)}" if lacking else None
+    return f"Not {act}: {' '.join(lack.text for lack in lacking)}" if lacking else None
+
+
+def errors_of(reading: Reading) -> list[forms.Problem]:
+    """What can't be read in the buffer."""
+    return [p for p in reading.parsed.problems if p.severity == "error"] if reading.parsed is not None else []
+
+
+def in_words(said: tuple[Note, ...]) -> str:
+    """Notes as the agent is told them, each with the item that it belongs to."""
+    return "\n\n".join(f"{note.ref}: {note.text}" if note.ref else note.text for note in said)
 
 
 def about(task: TaskView, offer: Offer) -> str:
@@ -134,38 +157,53 @@ def _act(reading: Reading, offer: Offer) -> Act | None:
     task = reading.task
     args = {"project": task.project, "task": task.id, **offer.args}
     title, blocked = offer.title, offer.blocked
-    if offer.command in (APPROVE, SEND) and reading.form is not None:
+    if offer.command in (APPROVE, SEND) and reading.form is not None and not _of_the_task(reading):
         if offer.command == APPROVE and about(task, offer) not in ("", reading.document):
             return None
         if offer.command == SEND and not reading.waits:
             return None
-        title = approve_title(reading, title)
-        blocked = hindered(reading) or (None if not reading.form.satisfied else blocked)
+        sending = offer.command == SEND
+        title = title if sending else approve_title(reading, title)
+        hindrance = hindered(reading, "sent" if sending else "approved")
+        blocked = hindrance or (None if not reading.form.satisfied else blocked)
     elif offer.command in NOTED and blocked is None:
         return _noted(reading, offer, args)
     if offer.place and offer.place in {d.id for d in task.decisions}:
         what = next((d.what for d in task.decisions if d.id == offer.place), "")
         title = f"{title} · {cut(one_line(what), 50, unicode=True)}" if what else title
-    return Act(title=title, command=offer.command, args=args, blocked=blocked, primary=offer.primary)
+    lost = danger(task, offer.command, offer.args)
+    sure = lost.title if lost is not None else ""
+    return Act(
+        title=title, sure=sure, command=offer.command, args=args, blocked=blocked, primary=offer.primary
+    )
+
+
+def _of_the_task(reading: Reading) -> bool:
+    """Whether this is `task.md`, which has fields and no gate."""
+    return reading.document == f"{reading.task.directory}/task.md"
 
 
 def _noted(reading: Reading, offer: Offer, args: dict[str, Any]) -> Act:
     """An order that takes words: the notes of the document are those words.
 
-    Those of the document that waits reach the daemon with the draft; it takes them from there.
+    Those of the document that waits reach the daemon with the draft; it takes them from there. Others are taken out
+    of the buffer when they were said, so that nothing is said twice.
     """
-    notes, word = notes_of(reading), NOTED[offer.command]
+    said, word = notes_of(reading), NOTED[offer.command]
     title = offer.title
     if offer.place and offer.place in {d.id for d in reading.task.decisions}:
         what = next((d.what for d in reading.task.decisions if d.id == offer.place), "")
         title = f"{title} · {cut(one_line(what), 50, unicode=True)}"
-    if not notes:
+    if not said:
         if offer.command == REDO or offer.command in NEED_WORDS:
             return Act(title=title, command=offer.command, args=args, note_at=1, primary=offer.primary)
         return Act(title=title, command=offer.command, args={**args, word: ""}, primary=offer.primary)
-    kept = offer.command == REDO and reading.waits and reading.form is not None
-    args = {**args, word: "" if kept else "\n\n".join(note.text for note in notes)}
-    title = f"{title.rstrip('…')} with {several(len(notes), 'note')}"
+    count = several(len(said), "note")
+    title = f"Interrupt with {count}" if offer.command == SAY else f"{title.replace('…', '')} with {count}"
+    if offer.command == REDO and reading.waits and reading.form is not None:
+        args = {**args, word: ""}
+    else:
+        args = {**args, word: in_words(said), "uri": reading.uri}
     return Act(title=title, command=offer.command, args=args, primary=offer.primary)
 
 
@@ -231,6 +269,18 @@ def _recommended(reading: Reading, definition: forms.QuestionsDefinition) -> dic
     return found
 
 
+def _left_to_the_agent(
+    reading: Reading, definition: forms.QuestionsDefinition, acts: list[Act]
+) -> Act | None:
+    """Sending what is there while only questions are open that need no answer."""
+    send = next((act for act in acts if act.command == SEND), None)
+    given = answers_of(reading)
+    left = [question for question in definition.items if question.id not in given]
+    if send is None or send.blocked is not None or not left or any(question.required for question in left):
+        return None
+    return Act(title="Let the agent decide the rest", command=SEND, args=send.args)
+
+
 def _tick(given: dict[str, Any], ref: str) -> dict[str, Any]:
     found: dict[str, Any] = given.get(ref) or {"ticked": False, "note": ""}
     return found
@@ -238,39 +288,3 @@ def _tick(given: dict[str, Any], ref: str) -> dict[str, Any]:
 
 def _ticked(given: dict[str, Any], ref: str) -> bool:
     return bool(_tick(given, ref)["ticked"])
-
-
-def restored(reading: Reading, ref: str = "") -> str | None:
-    """The buffer with one item, or all of it, as the daemon has it; the other answers stay."""
-    definition, parsed, form = reading.definition, reading.parsed, reading.form
-    if definition is None or parsed is None or form is None:
-        return None
-    draft = forms.from_plain(definition, form.answers)
-    whole = forms.render(definition, forms.edited(definition, draft, parsed))
-    if not ref:
-        return form.text if isinstance(definition, forms.TextDefinition) else whole
-    fresh = Reading(uri="", task=reading.task, document="", text=whole, definition=definition)
-    from promptside_protocol.forms.form import kind_of  # noqa: PLC0415  # the one place that needs sections of a text
-    from promptside_protocol.forms.grammar import Page  # noqa: PLC0415  # see above
-
-    there = kind_of(definition).read(definition, Page(whole)).found
-    if ref not in there:
-        return None
-    piece = fresh.lines[there[ref].start : there[ref].end]
-    lines = reading.lines
-    if ref in reading.sections:
-        start, end = reading.sections[ref].start, reading.sections[ref].end
-    else:
-        start = end = _behind(reading, list(there), ref)
-    end_mark = "\r\n" if "\r\n" in reading.text else "\n"
-    return end_mark.join([*lines[:start], *piece, *lines[end:]])
-
-
-def _behind(reading: Reading, order: list[str], ref: str) -> int:
-    """Where an item that is gone belongs: in front of the next that is there, else in front of the last line."""
-    for other in order[order.index(ref) + 1 :]:
-        if other in reading.sections:
-            return reading.sections[other].start
-    lines = reading.lines
-    last = next((at for at, line in enumerate(lines) if TRAILER.match(line.rstrip())), None)
-    return last if last is not None else len(lines)

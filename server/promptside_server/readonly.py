@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 from msgspec import Struct
-from pygls.uris import from_fs_path
+from pygls.uris import from_fs_path, to_fs_path
 
 from promptside_protocol import paths
 
@@ -53,6 +53,8 @@ def uri_of(path: Path) -> str:
 async def show(server: Server, uri: str, *, focus: bool = True) -> Shown:
     """Open a document in the editor, if it lets us; the answer says whether it did."""
     if not server.editor.show_document:
+        if not server.editor.ours:
+            server.say(types.MessageType.Info, f"Open {to_fs_path(uri) or uri}")
         return Shown(uri=uri)
     answer = await server.window_show_document_async(types.ShowDocumentParams(uri=uri, take_focus=focus))
     return Shown(uri=uri, shown=answer.success)

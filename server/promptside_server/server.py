@@ -16,11 +16,12 @@ from urllib.parse import unquote
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
-from pygls.uris import to_fs_path
+from pygls.uris import from_fs_path, to_fs_path
 
 from promptside_protocol import __version__
 from promptside_protocol.commands import Ack
-from promptside_protocol.notices import Notice
+from promptside_protocol.notices import Notice, ProjectGone
+from promptside_protocol.queries import Projects
 from promptside_protocol.views import TaskView
 from promptside_server import parent
 from promptside_server.editor import Editor
@@ -56,10 +57,16 @@ class Server(LanguageServer):
         """Called with each task that changed."""
         self.on_notice: list[Callable[[Notice], None]] = []
         """Called with every notice, also those of flows that a feature opened."""
+        self.on_gone: list[Callable[[str], None]] = []
+        """Called with the path of a project that is none any more; the mirror knows nothing of it by then."""
+        self.on_folders: list[Callable[[], None]] = []
+        """Called when folders were opened or closed."""
         self.on_link: list[Callable[[bool, str], None]] = []
         """Called when the daemon was found or lost: whether it is there, and the sentence."""
+        self._begun = False
         self._doing: set[asyncio.Task[None]] = set()
         self._news = asyncio.Event()
+        self._placed: tuple[tuple[str, ...], list[tuple[Path, Path]]] | None = None
         self._source: Input | None = None
         self._unwatch: Callable[[], None] | None = None
 
@@ -81,7 +88,10 @@ class Server(LanguageServer):
             await output.closed()
 
     def begin(self) -> None:
-        """Called when the client is ready: now the daemon is looked for."""
+        """Called when the client is ready: now the daemon is looked for; once, also if it says so again."""
+        if self._begun:
+            return
+        self._begun = True
         if self.process_id is not None:
             self._unwatch = parent.watch(self.process_id, self._orphaned)
         self.do(self.link.run(self.editor.client))
@@ -103,19 +113,61 @@ class Server(LanguageServer):
 
     def document(self, uri: str) -> str | None:
         """The text of a buffer that the editor has open; None if it hasn't."""
-        found = self.workspace.text_documents.get(unquote(uri))  # pygls keeps them by what the uri means
+        known = self.workspace.text_documents
+        found = known.get(unquote(uri)) or known.get(unquote(self.seen_as(uri)))  # pygls keeps what uris mean
         return found.source if found is not None else None
 
     def folders(self) -> list[Path]:
-        """The folders that the editor has open."""
-        paths = [to_fs_path(folder.uri) for folder in self.workspace.folders.values()]
-        return [Path(path) for path in paths or [self.workspace.root_path] if path]
+        """The folders that the editor has open, without links; none that are there no more."""
+        return [real for _, real in self._folders() if real.is_dir()]
 
     def has_open(self, project: str) -> bool:
-        """Whether a project is before the person: a folder of it, one above it, or no folder at all."""
-        folders = self.folders()
-        root = Path(project)
-        return not folders or any(f.is_relative_to(root) or root.is_relative_to(f) for f in folders)
+        """Whether a project is before the person: a folder of it, one above it, or no folder at all.
+
+        A folder in a project within the project is not one of it.
+        """
+        root, folders = Path(project), self._folders()
+        inner = [p for p in map(Path, self.mirror.projects()) if p != root and p.is_relative_to(root)]
+        return not folders or any(
+            root.is_relative_to(f) or (f.is_relative_to(root) and not any(f.is_relative_to(p) for p in inner))
+            for _, f in folders
+        )
+
+    def waiting(self) -> list[TaskView]:
+        """What waits for the person in all projects: this window's first, each longest first (ED-16)."""
+        return sorted(self.mirror.waiting(), key=lambda task: not self.has_open(task.project))
+
+    def seen_as(self, uri: str) -> str:
+        """A file as this editor names it: below the folder that it has open, also where that is a link."""
+        links = [(named, real) for named, real in self._folders() if named != real]
+        name = to_fs_path(uri) if links and uri.startswith("file:") else None
+        if name is None:
+            return uri
+        path = Path(name)
+        if any(path.is_relative_to(named) for named, _ in links):
+            return uri
+        for named, real in links:
+            if path.is_relative_to(real):
+                return from_fs_path(str(named / path.relative_to(real))) or uri
+        return uri
+
+    def _folders(self) -> list[tuple[Path, Path]]:
+        """Each folder as the editor names it, and where it is; looked up anew when the editor opens others."""
+        uris = tuple(folder.uri for folder in self.workspace.folders.values())
+        if self._placed is None or self._placed[0] != uris:
+            paths = [to_fs_path(uri) for uri in uris]
+            named = [Path(path) for path in paths or [self.workspace.root_path] if path]
+            self._placed = (uris, [(path, path.resolve()) for path in named])
+        return self._placed[1]
+
+    async def caught_up(self) -> None:
+        """Wait until the daemon has told of all there is: before that, nothing can be said to be missing."""
+        projects = await self.link.call(Projects())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(MIRROR_SECONDS):
+                while any(one.error is None and one.path not in self.mirror.caught_up for one in projects):
+                    self._news.clear()
+                    await self._news.wait()
 
     async def mirrored(self, project: str, ack: Ack) -> None:
         """Wait until what an order did is known here: the next order finds what this one made."""
@@ -132,6 +184,11 @@ class Server(LanguageServer):
         """A message for the person; for what has no place in a document."""
         self.window_show_message(types.ShowMessageParams(type=kind, message=message))
 
+    def refolded(self) -> None:
+        """Other folders are open now: what is shown of which project changes."""
+        for tell in self.on_folders:
+            _guarded(tell)
+
     def _orphaned(self) -> None:
         log.warning("the editor has died")
         if self._source is not None:
@@ -145,6 +202,14 @@ class Server(LanguageServer):
         if changed is not None:
             for tell in self.on_task:
                 _guarded(tell, changed)
+        if isinstance(notice, ProjectGone):
+            self.forget(notice.project)
+
+    def forget(self, project: str) -> None:
+        """A project was removed, here or elsewhere."""
+        self.mirror.forget(project)
+        for tell in self.on_gone:
+            _guarded(tell, project)
 
     def _moved(self, up: bool, sentence: str) -> None:
         for tell in self.on_link:
@@ -172,7 +237,7 @@ def _guarded(listener: Callable[..., None], *news: Any) -> None:
     try:
         listener(*news)
     except Exception:
-        log.exception("%s failed at %s", listener, type(news[0]).__name__)
+        log.exception("%s failed at %s", listener, type(news[0]).__name__ if news else "new folders")
 
 
 def _is_news(record: logging.LogRecord) -> bool:

@@ -42,14 +42,16 @@ def give(server: Server, method: str, provide: Handler, options: Any = None) -> 
         _widen(server.protocol.fm.feature_options, method, options)
         return
 
-    async def answer(params: Any) -> list[Any]:
+    async def answer(params: Any) -> list[Any] | types.CompletionList:
         found: list[Any] = []
+        incomplete = False
         for one in handlers:
             part = await _result(one(params))
             if isinstance(part, types.CompletionList):
+                incomplete = incomplete or part.is_incomplete
                 part = part.items
             found += part or ()
-        return found
+        return types.CompletionList(is_incomplete=True, items=found) if incomplete else found
 
     server.feature(method, options)(answer)
 

@@ -5,6 +5,7 @@ The recordings are made here: one stage that asks a question and a permission, t
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import json
 import os
@@ -15,7 +16,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import termios
 import time
 from collections.abc import Callable, Iterator
@@ -23,9 +23,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rig.scratch import scratch
 
 DEADLINE_S = 60.0
 PROMPTSIDE = (sys.executable, "-m", "promptside_cli")
+PATIENT = (
+    "import sys; from promptside_cli import run, __main__ as it; run.TWICE_S = {seconds}; sys.exit(it.main())"
+)
+"""The same, with another time in which a second Ctrl-C is one: the person may be slow."""
 
 
 class Place:
@@ -104,8 +109,11 @@ class Place:
         path = self.rehearsal / f"{stage}.1.ndjson"
         path.write_text("".join(f"{json.dumps(line)}\n" for line in whole))
 
-    def person(self, *words: str) -> Person:
-        return Person([*PROMPTSIDE, *words], self.repository, self.environment)
+    def person(self, *words: str, twice_s: float | None = None) -> Person:
+        begin = list(PROMPTSIDE)
+        if twice_s is not None:
+            begin[1:] = ["-c", PATIENT.format(seconds=twice_s)]
+        return Person([*begin, *words], self.repository, self.environment)
 
 
 class Person:
@@ -114,6 +122,8 @@ class Person:
     def __init__(self, words: list[str], where: Path, environment: dict[str, str]) -> None:
         self.screen = ""
         self._seen = 0
+        # A letter of several bytes may come in two pieces.
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._fd, child = pty.openpty()
         fcntl.ioctl(child, termios.TIOCSWINSZ, b"\x28\x00\x64\x00\x00\x00\x00\x00")  # 40 rows, 100 columns
         self.process = subprocess.Popen(
@@ -164,7 +174,7 @@ class Person:
             data = os.read(self._fd, 65536)
         except OSError:  # the other end is closed: Linux says so
             return False
-        self.screen += data.decode(errors="replace")
+        self.screen += self._decoder.decode(data)
         return bool(data)
 
 
@@ -227,8 +237,7 @@ QUESTION = {
 
 @pytest.fixture
 def place() -> Iterator[Place]:
-    # A directory whose name is short enough for a socket.
-    root = Path(tempfile.mkdtemp(prefix="ps-"))
+    root = scratch("ps-")
     here = Place(root)
     try:
         yield here
@@ -244,8 +253,8 @@ def place() -> Iterator[Place]:
 def person(place: Place) -> Iterator[Callable[..., Person]]:
     made: list[Person] = []
 
-    def sit_down(*words: str) -> Person:
-        made.append(place.person(*words))
+    def sit_down(*words: str, **more: float) -> Person:
+        made.append(place.person(*words, **more))
         return made[-1]
 
     yield sit_down
@@ -525,7 +534,7 @@ def test_ctrl_c_detaches_and_twice_asks_to_stop(place: Place, person: Callable[.
     """CLI.md: 130, the stage goes on; a second Ctrl-C within two seconds asks."""
     place.record("research", *tool_use("AskUserQuestion", "t1", QUESTION))
     task = str(place.task())
-    one = person("run", task)
+    one = person("run", task, twice_s=60)
     one.sees("Q1 [")
     one.types("\x03")
     one.sees(f"promptside watch {task} / promptside stop {task}")
@@ -534,7 +543,7 @@ def test_ctrl_c_detaches_and_twice_asks_to_stop(place: Place, person: Callable[.
     one.types("n\n")
     assert one.leaves() == 130
     assert place.data("task", "show", task)["waiting_for"]["kind"] == "decision"
-    other = person("run", task)
+    other = person("run", task, twice_s=60)
     other.sees("Q1 [")
     other.types("\x03")
     other.sees("promptside stop")

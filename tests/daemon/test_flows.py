@@ -14,6 +14,7 @@ from promptside_protocol.notices import (
     EventHappened,
     Notice,
     OutputCame,
+    ProjectGone,
     TaskChanged,
 )
 from promptside_protocol.output import OutputEntry
@@ -137,8 +138,25 @@ def test_a_watch_of_all_projects_meets_new_ones_and_outlives_those_that_go(bench
         assert await anext(flow) == CaughtUp(flow=1, project=str(other), seq=0)
         await bench.order(RemoveProject(project=str(other)))
         await bench.new()
+        assert await anext(flow) == ProjectGone(flow=1, project=str(other))
         notice = await anext(flow)
         assert isinstance(notice, TaskChanged)
+        await flow.aclose()
+
+    play(bench, story)
+
+
+def test_who_comes_back_is_told_of_a_project_that_has_gone_meanwhile(bench: Bench) -> None:
+    """Also of one that is there again, with another database: its cursor means nothing there."""
+
+    async def story(bench: Bench) -> None:
+        root = str(bench.root)
+        await bench.new()
+        cursors = {root: 999, str(bench.base / "never was"): 7}
+        flow = bench.daemon.flow(Watch(cursors=cursors), bench.who, 1)
+        assert await anext(flow) == ProjectGone(flow=1, project=root)
+        assert await anext(flow) == ProjectGone(flow=1, project=str(bench.base / "never was"))
+        assert isinstance(await anext(flow), TaskChanged)
         await flow.aclose()
 
     play(bench, story)

@@ -122,7 +122,7 @@ class TinyCore:
             elif query.project == "/flood":
                 source = self._flood(flow)
             elif query.project == "/gone":
-                raise refused("no_project", "There is no such project.")
+                raise refused("no-project", "There is no such project.")
             elif query.project == "/bug":
                 raise ZeroDivisionError("a bug")
             else:
@@ -132,6 +132,9 @@ class TinyCore:
                 yield notice
         finally:
             self.open_flows -= 1
+
+    def gone(self, who: Who) -> None:
+        """Nothing is held here."""
 
     def keepers(self) -> dict[int, str]:
         return {}

@@ -7,13 +7,13 @@ import select
 import shutil
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from rig.scratch import scratch
 
 from promptside_protocol import blocking, connect, errors
 from promptside_protocol.commands import Shutdown
@@ -24,7 +24,7 @@ SCRIPT = Path(__file__).with_name("tiny_daemon.py")
 @contextlib.contextmanager
 def tiny_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """PROMPTSIDE_HOME in a directory whose name is short enough for a socket; clients start tiny daemons."""
-    directory = Path(tempfile.mkdtemp(prefix="ps-"))
+    directory = scratch("ps-")
     monkeypatch.setenv("PROMPTSIDE_HOME", str(directory))
     monkeypatch.setenv("HOME", str(directory))
     for name in tuple(os.environ):
@@ -57,7 +57,7 @@ def kill_daemon() -> int:
     return left.pid
 
 
-def wait_for_death(pid: int, seconds: float = 5) -> None:
+def wait_for_death(pid: int, seconds: float = 30) -> None:
     """Wait until a process is dead; kill it when it takes too long."""
     try:
         descriptor = os.pidfd_open(pid)

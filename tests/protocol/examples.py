@@ -51,6 +51,7 @@ from promptside_protocol.notices import (
     EventHappened,
     FlowFailed,
     OutputCame,
+    ProjectGone,
     TaskChanged,
 )
 from promptside_protocol.output import OutputEntry
@@ -62,6 +63,10 @@ from promptside_protocol.queries import (
     Diff,
     DiffView,
     DoctorQuery,
+    Document,
+    DocumentView,
+    FileAt,
+    FileView,
     FindProject,
     Following,
     FollowOutput,
@@ -71,7 +76,10 @@ from promptside_protocol.queries import (
     GetPipeline,
     GetTask,
     GetTrust,
+    HeldDocument,
     Hello,
+    Hold,
+    ItemChange,
     Nothing,
     Output,
     OutputPage,
@@ -79,9 +87,11 @@ from promptside_protocol.queries import (
     Pipelines,
     Projects,
     Rules,
+    Seen,
     Status,
     Tasks,
     Unfollow,
+    Unsaved,
     Vocabulary,
     Watch,
     Welcome,
@@ -300,6 +310,8 @@ activity = Activity(
     cursor=900,
     line="reads src/auth.py",
     context_percent=31,
+    step=2,
+    steps=5,
     last=(Step(role="tool", text="Read", path="src/auth.py", line=1, at=1760000001.0, ok=True),),
 )
 
@@ -328,22 +340,23 @@ COMMAND_EXAMPLES = (
     Ready(**AT),
     Abandon(**AT),
     Archive(**AT),
-    Run(**AT, input="mind the oil", stage_only=True, on_ask="deny"),
+    Run(**AT, input="mind the oil", stage_only=True, on_ask="deny", anyway=True),
     Approve(
         **AT,
         answers={"select": ["A"], "c1": {"ticked": True}},
+        anyway=True,
         note="fine",
         sign_off=True,
         shown="9f2c",
         stage="plan",
     ),
     TakeBack(**AT),
-    Redo(**AT, feedback="smaller", fresh=True),
-    Retry(**AT),
-    Skip(**AT, reason="known"),
-    GoBack(**AT, stage="research", reason="missed one"),
+    Redo(**AT, feedback="smaller", fresh=True, anyway=True),
+    Retry(**AT, anyway=True),
+    Skip(**AT, reason="known", anyway=True),
+    GoBack(**AT, stage="research", reason="missed one", anyway=True),
     Pause(**AT),
-    Resume(**AT),
+    Resume(**AT, anyway=True),
     Stop(**AT),
     Say(**AT, text="not that file", attach=("notes.md",)),
     UndoFiles(**AT, stage="implementation", attempt=2, paths=("src/auth.py",)),
@@ -366,7 +379,7 @@ QUERY_EXAMPLES = (
     (Tasks(project=P, state="taken", work_type="coding", limit=20, offset=40), (task,)),
     (GetTask(**AT), task),
     (
-        GetForm(**AT, document="APPROACHES.md"),
+        GetForm(**AT, document="APPROACHES.md", shown="77aa"),
         Form(
             document="APPROACHES.md",
             version=3,
@@ -377,6 +390,32 @@ QUERY_EXAMPLES = (
             problems=(fault,),
             definition={"items": ["A"]},
             answers={"select": []},
+            original="# Approaches\n\nThe agent's.\n",
+            seen=Seen(
+                version=2,
+                attempt=1,
+                answers={"A": True},
+                changes=(
+                    ItemChange(
+                        ref="A",
+                        sentence="A was unselected in VS Code at 14:05, after you opened this.",
+                        at=1760000070.0,
+                        client="vscode",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    (Hold(documents=(HeldDocument(**AT, document="APPROACHES.md", unsaved=True),)), Nothing()),
+    (
+        Document(**AT, stage="plan", attempt=1),
+        DocumentView(
+            stage="plan",
+            attempt=1,
+            document="APPROACHES.md",
+            kind="options",
+            text="# Approaches\n",
+            approved=True,
         ),
     ),
     (Decisions(**AT), (decision, permission)),
@@ -387,6 +426,7 @@ QUERY_EXAMPLES = (
     (FollowOutput(**AT, stage="plan", attempt=1, cursor=812), Following(flow=2, stage="plan", attempt=1)),
     (Watch(project=P, cursors={P: 41}, activity=True, events=True), Following(flow=1)),
     (Unfollow(flow=2), Nothing()),
+    (Unsaved(files=(f"{P}/src/auth.py",)), Nothing()),
     (
         Diff(**AT, stage="plan", attempt=1),
         DiffView(
@@ -394,6 +434,12 @@ QUERY_EXAMPLES = (
             attempt=1,
             changes=(Change(path="a", kind="added", added=1, removed=0),),
             diff="+a\n",
+        ),
+    ),
+    (
+        FileAt(**AT, path="src/auth.py", side="after", stage="plan", attempt=1),
+        FileView(
+            stage="plan", attempt=1, path="src/auth.py", side="after", kind="text", text="login()\n", bytes=8
         ),
     ),
     (
@@ -482,6 +528,7 @@ REFUSAL = errors.Refusal(
 NOTICE_EXAMPLES = (
     TaskChanged(flow=1, project=P, seq=42, task=task),
     CaughtUp(flow=1, project=P, seq=42),
+    ProjectGone(flow=1, project=P),
     EventHappened(
         flow=1, project=P, seq=41, at=1760000000.5, task=12, kind="gateApproved", body={"by": "ada"}
     ),

@@ -3,11 +3,15 @@
 import os
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from types import ModuleType
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from promptside_protocol import PROTOCOL, __version__, blocking, connect, errors, frames, paths
 from promptside_protocol.commands import NewTask, Say, Shutdown
@@ -63,9 +67,26 @@ def test_without_start_a_missing_daemon_is_said(home: Path) -> None:
 def test_an_agent_starts_no_daemon(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DA-13: it would be one of the agent's processes, and end with it."""
     monkeypatch.setenv(connect.MARK, "attempt-1")
-    with pytest.raises(errors.Unreachable, match="an agent can't start it"):
+    with pytest.raises(errors.NotAllowed, match="an agent can't start it") as caught:
         blocking.request(hello(), Status())
+    assert caught.value.refusal.code == "agent"
     assert not paths.socket_path().exists()
+
+
+def test_a_daemon_that_is_dead_and_not_reaped_does_not_run(home: Path) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, dead.pid, os.WEXITED | os.WNOWAIT)
+    paths.runtime_dir().mkdir(mode=0o700)
+    left = connect.Standing(pid=dead.pid, started="then", version="1", protocol=1)
+    connect.status_path().write_bytes(msgspec.json.encode(left))
+    with pytest.raises(errors.Unreachable, match="daemon is not running"):
+        blocking.request(hello(), Status(), start=False)
+    left = replace(left, pid=os.getpid())
+    connect.status_path().write_bytes(msgspec.json.encode(left))
+    with pytest.raises(errors.Unreachable, match=f"seems to run as process {os.getpid()}"):
+        blocking.request(hello(), Status(), start=False)
+    connect.status_path().unlink()
+    assert dead.wait() == 0
 
 
 def test_a_daemon_that_does_not_start_is_told_with_its_reason_and_its_log(
@@ -144,7 +165,7 @@ def test_a_newer_daemon_is_never_replaced(home: Path, monkeypatch: pytest.Monkey
     assert blocking.request(hello(), Status()).version == "99.0"
     with pytest.raises(errors.Refused, match=r"does not replace") as refused:
         blocking.request(hello(), Shutdown(reason="upgrade"))
-    assert refused.value.refusal.code == "not_newer"
+    assert refused.value.refusal.code == "not-newer"
 
 
 def test_a_client_that_is_too_old_can_read_and_not_decide(
@@ -183,7 +204,7 @@ def test_an_order_whose_answer_was_lost_is_not_repeated(home: Path) -> None:
     """CW-16"""
     with pytest.raises(errors.Unreachable, match="before it answered") as caught:
         blocking.request(hello(), say("die"))
-    assert caught.value.refusal.code == "answer_lost"
+    assert caught.value.refusal.code == "answer-lost"
     assert orders(home) == ["die"]
 
 

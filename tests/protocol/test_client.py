@@ -173,7 +173,7 @@ def test_a_flow_that_can_not_be_opened_says_why(home: Path) -> None:
             flow = await daemon.call(Watch(project="/gone"))
             (failed,) = await until(daemon, lambda notice: isinstance(notice, FlowFailed))
             assert isinstance(failed, FlowFailed)
-            assert (failed.flow, failed.refusal.code) == (flow.flow, "no_project")
+            assert (failed.flow, failed.refusal.code) == (flow.flow, "no-project")
             await daemon.call(Watch(project="/bug"))
             (failed,) = await until(daemon, lambda notice: isinstance(notice, FlowFailed))
             assert isinstance(failed, FlowFailed)
@@ -277,7 +277,7 @@ def test_an_order_whose_answer_was_lost_is_told_and_not_repeated(home: Path) -> 
         async with client.connect(HELLO) as daemon:
             with pytest.raises(errors.Unreachable) as caught:
                 await daemon.call(say("die"))
-            assert caught.value.refusal.code == "answer_lost"
+            assert caught.value.refusal.code == "answer-lost"
             assert (await daemon.call(say("two"))).seq == 2
 
     asyncio.run(go())

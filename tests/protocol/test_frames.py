@@ -117,7 +117,7 @@ def test_what_the_other_side_would_not_take_is_not_sent(monkeypatch: pytest.Monk
     monkeypatch.setattr(frames, "LINE_BYTES", 1000)
     with pytest.raises(errors.Refused, match="1,000") as caught:
         frames.encode(frames.request(1, Say(project="/p", task=1, text="x" * 1000)))
-    assert caught.value.refusal.code == "too_long"
+    assert caught.value.refusal.code == "too-long"
 
 
 def test_text_that_is_not_unicode_is_refused_before_it_is_sent() -> None:

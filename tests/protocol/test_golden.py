@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from promptside_protocol import errors, frames
-from promptside_protocol.commands import COMMANDS, Ack, AnyCommand, Command, TaskCommand
+from promptside_protocol.commands import COMMANDS, Ack, AnyCommand, Command, StartCommand, TaskCommand
 from promptside_protocol.notices import NOTICES, Notice
 from promptside_protocol.queries import ANSWERS, QUERIES, Query
 
@@ -103,7 +103,8 @@ def test_every_message_has_its_golden_file_and_no_file_is_left_over() -> None:
 
 def test_no_message_was_forgotten_where_the_methods_are_listed() -> None:
     assert set(Query.__subclasses__()) == set(QUERIES.values())
-    orders = {*Command.__subclasses__(), *TaskCommand.__subclasses__()} - {TaskCommand}
+    kinds = {Command, TaskCommand, StartCommand}
+    orders = {order for kind in kinds for order in kind.__subclasses__()} - kinds
     assert orders <= set(COMMANDS.values())
     assert set(get_args(AnyCommand)) == set(COMMANDS.values())
     assert set(get_args(Notice)) == set(NOTICES.values())

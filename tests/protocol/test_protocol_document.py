@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from rig.speaker import Speaker
 from rig.user import User
 
 from promptside_protocol import document, errors, frames
+from promptside_protocol.codes import CODES
 from promptside_protocol.commands import COMMANDS, Ack
 from promptside_protocol.notices import NOTICES
 from promptside_protocol.queries import ANSWERS, QUERIES
@@ -107,22 +109,31 @@ def test_every_method_is_in_it_with_an_example() -> None:
         )
     for method in NOTICES:
         assert [example["method"] for example in SECTIONS[f"notice {method}"]] == [method]
-    assert set(document.own_methods()) <= SECTIONS.keys()
+    for method in document.own_methods():
+        asked = method in document.own_methods(table="REQUESTS")
+        examples = [example.get("method") for example in SECTIONS[method]]
+        assert examples == ([method, None] if asked else [method])
     source = (CHECKOUT / "server" / "promptside_server" / "ours.py").read_text()
     assert set(re.findall(r'^    "(promptside/\w+)":', source, flags=re.MULTILINE)) == set(
         document.own_methods()
     )
 
 
-def test_every_code_that_the_source_can_refuse_with_is_named() -> None:
-    """Found here by another way than the one that makes the document."""
-    for package in document.SOURCES:
-        for file in (CHECKOUT / package).rglob("*.py"):
-            text = file.read_text()
-            for code in re.findall(r'\b(?:refused|refusal|Refusal)\(\s*(?:code=)?"([\w-]+)"', text):
-                assert f"| `{code}` |" in DOCUMENT, f"{code} of {file}"
-    for code, sentence in document.codes().items():
-        assert sentence, f"nothing says what `{code}` means"
+def test_every_code_is_printed_with_what_it_means() -> None:
+    for code, meaning in CODES.items():
+        assert f"| `{code}` | {meaning} |" in DOCUMENT
+
+
+def test_every_link_leads_to_a_heading() -> None:
+    headings = re.findall(r"^##+ (.+)$", DOCUMENT, flags=re.MULTILINE)
+    seen: dict[str, int] = {}
+    anchors = set()
+    for heading in headings:
+        anchor = re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        anchors.add(f"{anchor}-{seen[anchor]}" if anchor in seen else anchor)
+        seen[anchor] = seen.get(anchor, 0) + 1
+    links = set(re.findall(r"\]\(#([^)]+)\)", DOCUMENT))
+    assert links <= anchors, links - anchors
 
 
 def test_every_number_of_an_error_is_named() -> None:
@@ -253,26 +264,69 @@ def test_an_approval_of_what_was_not_shown_is_refused_as_the_example_says(wire: 
     assert message["error"]["data"].keys() == {"code", "message", "hint", "difference"}
 
 
-def test_a_flow_tells_as_the_examples_say(wire: Wire, user: User) -> None:
-    for method in FIRST:
+def test_every_notice_is_told_as_its_example_says(user: User) -> None:
+    """One story in which each of them comes: an agent at work, a project removed, the daemon stopped."""
+    user.commit_all()
+    speaker = Speaker(user)
+    user.promptside("project", "list")
+    wire = Wire(user.data / "run" / "daemon.sock")
+    told: dict[str, dict[str, Any]] = {}
+
+    def ask(method: str, **over: Any) -> dict[str, Any]:
         example = here(SECTIONS[method][0], user, 1)
-        example["params"] |= OVER.get(method, {})
-        assert "result" in wire.ask(example), method
-    watch = SECTIONS["watch"][0]
-    watch["params"] |= {"project": str(user.project), "cursors": {}, "events": False}
-    flow = wire.ask(watch)["result"]["flow"]
-    changed = wire.until("taskChanged")
-    assert changed["params"]["flow"] == flow
-    msgspec.convert(changed["params"], NOTICES["taskChanged"])
-    assert shape(changed["params"]) <= shape(SECTIONS["notice taskChanged"][0]["params"])
-    caught = wire.until("caughtUp")
-    assert shape(caught["params"]) == shape(SECTIONS["notice caughtUp"][0]["params"])
+        example["params"] |= OVER.get(method, {}) | over
+        answer = wire.ask(example)
+        assert "result" in answer, (method, answer)
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def until(method: str) -> None:
+        told[method] = wire.until(method)["params"]
+
+    project = str(user.project)
+    ask("hello", environment={"PATH": user.environment["PATH"], "PROMPTSIDE_CLAUDE": speaker.program})
+    ask("addProject")
+    everything = ask("watch", project="", cursors={}, activity=True, events=False)["flow"]
+    facts = ask("watch", project=project, cursors={}, activity=False, events=True)["flow"]
+    until("caughtUp")
+    ask("newTask", pipeline="spoken", agent="claude")
+    ask("run")
+    until("taskChanged")
+    until("event")
+    speaker.say("read a.txt")
+    until("activity")
+    output = ask("followOutput")["flow"]
+    speaker.say("one")
+    until("output")
+    speaker.stop()
+    user.waits("gate", 1)
+    ask("removeProject")
+    until("projectGone")
+    until("flowFailed")
+    ask("shutdown")
+    until("daemon")
+    wire.close()
+
+    assert told.keys() == NOTICES.keys()
+    for method, params in told.items():
+        msgspec.convert(params, NOTICES[method])
+        assert shape(params) <= shape(SECTIONS[f"notice {method}"][0]["params"]), method
+    flows = {method: params["flow"] for method, params in told.items() if "flow" in params}
+    assert flows == {
+        "caughtUp": everything,
+        "taskChanged": everything,
+        "event": facts,
+        "activity": everything,
+        "output": output,
+        "projectGone": everything,
+        "flowFailed": facts,
+    }
 
 
 def test_before_hello_nothing_is_answered(wire: Wire) -> None:
     message = wire.ask(SECTIONS["status"][0])
     assert message["error"]["code"] == errors.NOT_ALLOWED
-    assert message["error"]["data"]["code"] == "no_hello"
+    assert message["error"]["data"]["code"] == "no-hello"
 
 
 FREE = {"definition", "answers", "args", "body", "cursors", "gate", "environment"}

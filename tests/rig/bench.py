@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 from rig.fake_claude import fake_claude, let_go
+from rig.scratch import scratch
 
 from promptside_daemon.daemon import Daemon
 from promptside_daemon.engine.task import AtGate, Attempt, StageRun, Task, live_attempt
@@ -26,7 +26,7 @@ from promptside_daemon.world.follow import Follower
 from promptside_protocol import paths
 from promptside_protocol.commands import Ack, AddProject, NewTask, Run
 
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 60.0
 
 STAGE = """
 [[stage]]
@@ -204,7 +204,7 @@ class Bench:
 
 def make_bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     """A bench in a home of its own."""
-    base = Path(tempfile.mkdtemp(prefix="bench-")).resolve()
+    base = scratch("bench-")
     (base / "home").mkdir()
     monkeypatch.setenv("PROMPTSIDE_HOME", str(base / "ps"))
     monkeypatch.setenv("HOME", str(base / "home"))

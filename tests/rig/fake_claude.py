@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 SESSION = "6a1d0e0e-0000-4000-8000-000000000001"
 
-_PROGRAM = """#!{python} -I
+_PROGRAM = """#!{python} -IS
 import sys
 if "--version" in sys.argv:
     print("2.1.330 (Claude Code)")

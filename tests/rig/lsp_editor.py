@@ -57,7 +57,11 @@ class LspEditor:
 
     async def __aenter__(self) -> Self:
         await self.start()
-        await self.initialize()
+        try:
+            await self.initialize()
+        except BaseException:
+            await self.__aexit__()  # nobody else would end it
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -121,7 +125,8 @@ class LspEditor:
 
     async def ask(self, method: str, params: Any) -> Any:
         """A request and its answer."""
-        return await self.answer(self.begin(method, params))
+        since = len(self.heard)
+        return await self.answer(self.begin(method, params), since)
 
     async def command(self, name: str, /, **arguments: Any) -> Any:
         """A command of ours; without arguments, it is sent without any."""
@@ -139,9 +144,9 @@ class LspEditor:
 
     # --- hearing -------------------------------------------------------------------------------------------
 
-    async def answer(self, number: int) -> Any:
+    async def answer(self, number: int | str, since: int = 0) -> Any:
         """The answer to a request that was begun."""
-        message = await self.until(lambda m: m.get("id") == number and "method" not in m)
+        message = await self.until(lambda m: m.get("id") == number and "method" not in m, since)
         if "error" in message:
             raise Said(message["error"])
         return message.get("result")

@@ -36,16 +36,34 @@ async def at_options(editor: Buffers) -> Path:
 
 async def at_checklist(editor: Buffers) -> Path:
     """The gate of the shipped sample's checklist waits, with two points and more; its file."""
+    await sample_at(editor, 5)
+    return await waits(editor, "06-security-review.md")
+
+
+async def sample_at(editor: Buffers, skipped: int) -> None:
+    """The shipped sample runs from behind its first stages on."""
     ignore = shutil.ignore_patterns("__pycache__")
-    sample = SHIPPED / "standard" / "project"
-    shutil.copytree(sample, editor.project, dirs_exist_ok=True, ignore=ignore)
+    shutil.copytree(SHIPPED / "standard" / "project", editor.project, dirs_exist_ok=True, ignore=ignore)
     at = {"project": str(editor.project), "task": 1}
     title = {"title": "Leave common words out", "agent": f"{FAST}:standard", "key": "k"}
     await editor.command("newTask", project=at["project"], **title)
-    for _ in range(5):
+    for _ in range(skipped):
         await editor.command("skip", **at, reason="Not here.")
     await editor.command("run", **at)
-    return await waits(editor, "06-security-review.md")
+
+
+async def visited(file: Path, *editors: Buffers) -> list[str]:
+    """Open a document that waits in each editor; their uris, when every server has its form as it was opened.
+
+    Edits of two editors are only then told apart: a server that asks for the form later has a newer one.
+    """
+    found = []
+    for editor in editors:
+        await waits(editor, file.name)
+        uri = editor.visit(file)
+        await editor.actions(uri)
+        found.append(uri)
+    return found
 
 
 async def approve(editor: Buffers, **more: Any) -> None:

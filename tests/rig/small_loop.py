@@ -18,7 +18,7 @@ from promptside_daemon.engine.given import Given
 from promptside_daemon.engine.pipeline import Limits, Pipeline, Stage
 from promptside_daemon.engine.task import Person, Task
 from promptside_daemon.loop import Loop
-from promptside_daemon.store.project import ProjectStore, Results
+from promptside_daemon.store.project import ProjectStore, Results, Settle
 from promptside_daemon.store.rows import Append
 from promptside_protocol.commands import Ack, Run, StageCommand
 
@@ -88,7 +88,7 @@ def intercept(store: ProjectStore, around: Callable[[Write, Sequence[Append]], A
     """Have every append of a store go through `around`."""
     append = store.append
 
-    async def intercepted(batch: Sequence[Append], settle: Callable[[Results], None]) -> Results:
+    async def intercepted(batch: Sequence[Append], settle: Settle) -> Results:
         found: Results = await around(lambda one: append(one, settle), batch)
         return found
 

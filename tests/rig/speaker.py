@@ -39,7 +39,8 @@ class Speaker:
         self.pipe = user.base / "say"
         os.mkfifo(self.pipe)
         program = fake_claude(user.base, SCRIPT.format(pipe=str(self.pipe)))
-        user.environment["PROMPTSIDE_CLAUDE"] = str(program)
+        self.program = str(program)
+        user.environment["PROMPTSIDE_CLAUDE"] = self.program
         pipelines = user.data / "config" / "pipelines"
         pipelines.mkdir(parents=True, exist_ok=True)
         (pipelines / "spoken.toml").write_text(STAGE, encoding="utf-8")

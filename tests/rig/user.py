@@ -11,16 +11,16 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 from msgspec import Struct
+from rig.scratch import scratch
 
 DEADLINE_SECONDS = 60.0
-LEAVING_SECONDS = 25.0
+LEAVING_SECONDS = 60.0
 """The keeper's graces, and some more for a busy machine."""
 
 
@@ -266,7 +266,11 @@ class User:
                 if task["state"] in ("taken", "paused"):
                     where = ("--project", task["project"])
                     self.promptside("task", "abandon", str(task["id"]), *where, code=None)
-            self.promptside("daemon", "stop", code=None)
+            due = time.monotonic() + LEAVING_SECONDS
+            while self.processes() and time.monotonic() < due:
+                # Again and again: one that somebody's last breath has started may not listen yet.
+                self.promptside("daemon", "stop", code=None)
+                _wait_for_none(self.processes, seconds=1)
         self.wait_for_no_process()
 
     def wait_for_no_process(self) -> None:
@@ -278,7 +282,7 @@ class User:
 
 def new_user() -> Iterator[User]:
     """A person for one test, in a directory short enough for a socket."""
-    base = Path(tempfile.mkdtemp(prefix="side-")).resolve()
+    base = scratch("side-")
     user = User(base)
     try:
         yield user
@@ -287,9 +291,11 @@ def new_user() -> Iterator[User]:
         shutil.rmtree(base, ignore_errors=True)
 
 
-def _wait_for_none(processes: Callable[[], dict[int, str]]) -> dict[int, str]:
+def _wait_for_none(
+    processes: Callable[[], dict[int, str]], seconds: float = LEAVING_SECONDS
+) -> dict[int, str]:
     """Wait until none is left; those that are when the time is over."""
-    due = time.monotonic() + LEAVING_SECONDS
+    due = time.monotonic() + seconds
     while (left := processes()) and time.monotonic() < due:
         handles = []
         for pid in left:

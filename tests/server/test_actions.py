@@ -1,93 +1,20 @@
-"""Whatever the daemon offers can be done from a plain editor, and nothing that is drawn there is refused (ED-9)."""
+"""Forms decided from an editor: by actions, lenses and hints, with what can't be read said and mended (ED-2, ED-5)."""
 
 import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
 import pytest
-from rig.lsp_buffers import MINIMAL, PLAIN, Buffers, file_of, line_of
+from rig.lsp_buffers import PLAIN, Buffers, file_of, line_of
 from rig.lsp_editor import OURS, Said
-from rig.server_stories import FAST, approve, at_checklist, at_options, waits, written
+from rig.server_stories import at_checklist, at_options, written
 from rig.user import User
 
-WORDS = {"interrupt", "redo"}
-"""Orders that begin with a note where nothing is written yet."""
-LAST = ("skip", "goBack", "abandon")
-"""Tried when nothing else is left to try."""
 LENSED = {**PLAIN, **OURS, "textDocument": {**PLAIN["textDocument"], "codeLens": {}}}
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(story)
-
-
-STATES = {
-    "ready": (),
-    "draft": ("draft",),
-    "gate": ("run",),
-    "paused": ("run", "pause"),
-    "options": ("run", "approve"),
-    "skipped": ("skip",),
-    "input": ("skip", "skip", "skip", "skip"),
-    "gone back": ("run", "approve", "goBack"),
-    "abandoned": ("run", "abandon"),
-}
-"""Orders that bring a task of the made-up rehearsal there."""
-
-
-async def bring(editor: Buffers, orders: tuple[str, ...]) -> None:
-    """A task in that state."""
-    at = {"project": str(editor.project), "task": 1}
-    draft = {"draft": True} if "draft" in orders else {}
-    await editor.command("newTask", project=at["project"], title="Add a login", agent=FAST, key="k", **draft)
-    for order in orders:
-        match order:
-            case "run":
-                await editor.command("run", **at)
-                await waits(editor, "01-research.md")
-            case "approve":
-                await approve(editor)
-                await waits(editor, "02-high-level-approaches.md")
-            case "goBack":
-                await editor.command("goBack", **at, stage="research")
-            case "draft":
-                pass
-            case _:
-                await editor.command(order, **at)
-
-
-@pytest.mark.parametrize("capabilities", [PLAIN, MINIMAL], ids=["plain", "minimal"])
-@pytest.mark.parametrize("state", STATES)
-def test_ed9_for_every_offer_there_is_an_action_that_works(
-    user: User, state: str, capabilities: dict[str, Any]
-) -> None:
-    """Each is taken in a task of its own that was brought there anew."""
-
-    async def offers() -> list[Any]:
-        found: list[Any] = user.task()["offers"]
-        return found
-
-    async def story() -> None:
-        async with Buffers(user, capabilities) as editor:
-            await bring(editor, STATES[state])
-            page = editor.visit(next((editor.project / ".promptside" / "tasks").glob("1-*/task.md")))
-            actions = await editor.actions(page)
-            by_command = {command_of(a): a for a in actions if "disabled" not in a}
-            for offer in await offers():
-                if offer["blocked"] is None and offer["command"].removeprefix("promptside.") not in WORDS:
-                    assert offer["command"] in by_command, (offer, actions)
-                elif offer["blocked"] is not None:
-                    assert offer["command"] not in by_command, offer
-                    disabled = [a for a in actions if a.get("disabled")]
-                    reasons = [a["disabled"]["reason"] for a in disabled]
-                    assert capabilities is MINIMAL or offer["blocked"] in reasons
-            # Each is tried; what an earlier one made impossible is not there any more.
-            for command in sorted((name for name in by_command if name), key=lambda c: (c.endswith(LAST), c)):
-                now = {command_of(a): a for a in await editor.actions(page) if "disabled" not in a}
-                if command in now:
-                    await editor.perform(now[command])
-
-    run(story())
 
 
 def test_st5_an_option_is_selected_taken_back_and_approved_from_its_heading(user: User) -> None:
@@ -220,12 +147,3 @@ def test_clients_of_ours_get_no_desk(user: User) -> None:
 
 def everything() -> Any:
     return {"start": {"line": 0, "character": 0}, "end": {"line": 10_000, "character": 0}}
-
-
-def command_of(action: Any) -> str | None:
-    """The command of a code action, literal or bare."""
-    command = action.get("command")
-    if isinstance(command, dict):
-        name: str = command["command"]
-        return name
-    return command

@@ -46,9 +46,9 @@ def test_ed1_a_wrong_argument_is_named_by_its_path(user: User) -> None:
             with pytest.raises(Said, match=r"\$\.title") as wrong:
                 await editor.command("newTask", title=5)
             assert wrong.value.code == INVALID
-            with pytest.raises(Said, match="title") as missing:
-                await editor.command("newTask")
-            assert missing.value.code == INVALID
+            with pytest.raises(Said, match=r"\$\.range\.start") as place:
+                await editor.command("newTask", uri="file:///x", range={"start": 7, "end": 7})
+            assert place.value.code == INVALID
             params = {"command": "promptside.run", "arguments": [1, 2]}
             with pytest.raises(Said, match="one object"):
                 await editor.ask("workspace/executeCommand", params)
@@ -141,6 +141,97 @@ def test_ed1_words_for_the_agent_are_asked_for_and_an_empty_word_is_one(user: Us
                 await editor.command("redo")
             await editor.command("redo", feedback="")
             await editor.task(lambda t: len(t["stages"][0]["attempts"]) == 2)
+
+    run(story())
+
+
+WITHOUT_A_TASK = {
+    "renameProject": "no-name",
+    "addProject": None,
+    "revokeTrust": None,
+    "trust": "nothing",
+    "removeRule": "no-rule",
+    "newTask": None,
+    "collectGarbage": None,
+}
+"""What orders come to that need no task: a code, or None where they are taken."""
+AT_A_GATE: tuple[tuple[str, str | None], ...] = (
+    ("ready", "state"),
+    ("run", "waits"),
+    ("retry", "state"),
+    ("resume", "state"),
+    ("stop", "not-running"),
+    ("interrupt", "no-text"),
+    ("redo", "no-text"),
+    ("deny", "no-text"),
+    ("allow", "no-decision"),
+    ("answer", "no-decision"),
+    ("send", "no-question"),
+    ("editDraft", "no-document"),
+    ("undo", "nothing"),
+    ("archive", "state"),
+    ("takeBack", "no-approval"),
+    ("goBack", "no-stage"),
+    ("approve", None),
+    ("pause", None),
+    ("resume", None),
+    ("skip", None),
+    ("goBack", "which"),
+    ("takeBack", "no-approval"),
+    ("abandon", None),
+)
+"""What they come to one after the other, with the only task at its first gate."""
+OWN = {
+    "next": None,
+    "openTask": None,
+    "showOutput": None,
+    "showTranscript": None,
+    "showPrompt": None,
+    "doctor": None,
+    "daemonStart": None,
+    "createTask": "no-draft",
+}
+
+
+@pytest.mark.parametrize("cursor", [False, True], ids=["bare", "cursor"])
+def test_ed1_every_command_works_without_arguments_or_says_what_it_needs(user: User, cursor: bool) -> None:
+    """Also with what a client of ours adds to each: where its cursor is."""
+    file = user.project / "login.py"
+    file.write_text("print()\n")
+    user.commit_all()
+    place = {"line": 0, "character": 3}
+    more = {"uri": file.as_uri(), "range": {"start": place, "end": place}} if cursor else {}
+    of_a_task = [tag for tag, kind in COMMANDS.items() if "task" in kind.__struct_fields__]
+    assert {*WITHOUT_A_TASK, *of_a_task, "removeProject", "shutdown"} == set(COMMANDS)
+    assert {tag for tag, _ in AT_A_GATE} == set(of_a_task)
+
+    async def story() -> None:
+        async with LspEditor(user) as editor:
+
+            async def comes_to(tag: str) -> str | None:
+                try:
+                    await editor.command(tag, **more)
+                except Said as said:
+                    code: str = said.data["code"] if said.code == REFUSED else f"{said.code} {said}"
+                    return code
+                return None
+
+            for tag in of_a_task:
+                assert (tag, await comes_to(tag)) == (tag, "no-task")
+            await editor.command("addProject", **more)
+            for tag, expected in WITHOUT_A_TASK.items():
+                assert (tag, await comes_to(tag)) == (tag, expected)
+            await waiting(editor)
+            for name, expected in OWN.items():
+                assert (name, await comes_to(name)) == (name, expected)
+            came = []
+            for tag, _ in AT_A_GATE:
+                if tag == "skip":
+                    await editor.task(lambda t: t["waiting_for"] and t["current"] == t["stages"][1]["id"])
+                came.append((tag, await comes_to(tag)))
+            assert came == list(AT_A_GATE)
+            assert await comes_to("removeProject") is None
+            assert await comes_to("shutdown") is None
 
     run(story())
 

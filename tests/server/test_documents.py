@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rig.lsp_buffers import MINIMAL, PLAIN, Buffers, line_of
 from rig.lsp_editor import OURS, Said
-from rig.server_stories import at_checklist, at_options, at_text, until_text, written
+from rig.server_stories import at_checklist, at_options, at_text, until_text, visited, written
 from rig.user import User
 
 LIVE = {**PLAIN, **OURS}
@@ -21,7 +21,7 @@ def test_ed10_one_ticks_c1_and_the_other_c2_and_both_stand(user: User) -> None:
     async def story() -> None:
         async with Buffers(user, LIVE) as one, Buffers(user, LIVE) as two:
             file = await at_checklist(one)
-            first, second = one.visit(file), two.visit(file)
+            first, second = await visited(file, one, two)
             refs = checks(one.texts[first])
             await one.choose(first, f"Tick {refs[0]}", line_of(one.texts[first], f"**{refs[0]}**"))
             await two.choose(second, f"Tick {refs[1]}", line_of(two.texts[second], f"**{refs[1]}**"))
@@ -38,7 +38,7 @@ def test_ed10_what_is_typed_reaches_the_other_editor_before_it_is_saved(user: Us
     async def story() -> None:
         async with Buffers(user, LIVE) as one, Buffers(user, LIVE) as two:
             file = await at_options(one)
-            first, second = one.visit(file), two.visit(file)
+            first, second = await visited(file, one, two)
             one.replace(first, "- [ ] Select A", "- [x] Select A")
             await until_text(two, second, "- [x] Select A")
 
@@ -49,7 +49,7 @@ def test_m10_on_the_same_item_the_later_sees_what_the_earlier_did(user: User) ->
     async def story() -> None:
         async with Buffers(user, PLAIN) as one, Buffers(user, PLAIN) as two:
             file = await at_checklist(one)
-            first, second = one.visit(file), two.visit(file)
+            first, second = await visited(file, one, two)
             ref = checks(one.texts[first])[0]
             old = note_of(one.texts[first], ref)
             two.type(second, two.texts[second].replace(old, f"{old} mine", 1))
@@ -64,14 +64,18 @@ def test_m10_on_the_same_item_the_later_sees_what_the_earlier_did(user: User) ->
     run(story())
 
 
+def gate(task: Any) -> Any:
+    return task["waiting_for"]["gate"]
+
+
 def test_cw23_a_stale_approval_is_refused_with_the_difference(user: User) -> None:
     async def story() -> None:
         async with Buffers(user, MINIMAL) as one, Buffers(user, MINIMAL) as two:
             file = await at_options(one)
-            first, second = one.visit(file), two.visit(file)
+            first, second = await visited(file, one, two)
             one.replace(first, "- [ ] Select A", "- [x] Select A")
             one.save(first)
-            await written(file, "- [x] Select A")
+            await asyncio.to_thread(user.until, lambda task: gate(task)["selected"] == ["A"])
             await two.actions(second)
             with pytest.raises(Said) as refused:
                 await two.command("approve", task=1)
@@ -88,6 +92,7 @@ def test_a_text_is_approved_as_it_stands_in_the_buffer_unsaved(user: User) -> No
             uri = editor.visit(file)
             editor.type(uri, editor.texts[uri].replace("\n\n<!-- prom", "\n\nMind the tests.\n\n<!-- prom"))
             await editor.choose(uri, "Approve")
+            editor.leave(uri)
             await written(file, "Mind the tests.")
 
     run(story())
@@ -103,6 +108,7 @@ def test_what_a_person_corrected_in_an_option_reaches_the_draft(user: User) -> N
             editor.replace(uri, heading, f"{heading}, but smaller")
             editor.save(uri)
             await editor.choose(uri, "Select A and approve", line_of(editor.texts[uri], "## A"))
+            editor.leave(uri)
             await written(file, "- [x] Select A")
             assert ", but smaller" in file.read_text("utf-8")
 

@@ -21,7 +21,7 @@ from promptside_server.editor import word_for
 from promptside_server.link import Link
 
 ORDER = Run(project="/project", task=1)
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 60.0
 
 
 class FakeDaemon:

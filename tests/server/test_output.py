@@ -1,6 +1,9 @@
 """What agents write: by cursor without a gap or a repeat, as growing files, and whole (ED-3, CW-16)."""
 
 import asyncio
+import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -70,33 +73,76 @@ def test_ed3_an_editor_that_announces_nothing_is_told_nothing_of_ours(user: User
 
 
 def test_cw16_a_server_that_is_killed_in_mid_stream_leaves_no_gap_and_no_repeat(user: User) -> None:
+    """In the middle of a message: of the large one no more than the head can be in the pipe."""
     user.commit_all()
     speaker = Speaker(user)
     before = [f"before {n}" for n in range(40)]
+    large = "large " + "x" * 1_000_000
     after = [f"after {n}" for n in range(40)]
 
     async def story() -> None:
-        async with LspEditor(user) as editor:
-            await speaking(editor, speaker)
-            await editor.ask("promptside/follow", {})
-            speaker.say(*before[:20])
-            await editor.note("promptside/output", lambda p: before[3] in texts([p]))
-            speaker.say(*before[20:])
-            editor.process.kill()
-            await editor.end()
-            seen = editor.notes("promptside/output")
+        async with LspEditor(user) as other:
+            await speaking(other, speaker)
+        killed = LspEditor(user)
+        await killed.start(reads=False)
+        try:
+            assert killed.process.stdout is not None
+            await begun(killed)
+            speaker.say(*before)
+            await unread(killed, lambda held: before[-1].encode() in held)
+            await asyncio.to_thread(speaker.say, large, *after)
+            await unread(killed, lambda held: len(held) > 100_000)
+            killed.process.kill()
+            rest = heard_of(killed, await killed.process.stdout.read())
+            assert large[:50].encode() in rest
+            assert len(rest) < len(large)
+        finally:
+            await killed.__aexit__()
+        seen = killed.notes("promptside/output")
+        assert texts(seen) == before
         async with LspEditor(user) as again:
             where = seen[-1]
             await again.task(lambda t: t["id"] == 1)
             wish = {"task": 1, "stage": where["stage"], "attempt": where["attempt"]}
             await again.ask("promptside/follow", {**wish, "cursor": where["cursor"]})
-            speaker.say(*after)
             speaker.stop()
             await again.note("promptside/output", lambda p: p.get("ended"))
             told = texts([*seen, *again.notes("promptside/output")])
-            assert [t for t in told if t.startswith(("before", "after"))] == before + after
+            assert [len(text) for text in told if text.startswith("large")] == [len(large)]
+            assert told == [*before, large, *after, *told[81:]]
+            assert not [text for text in told[81:] if text.startswith(("before", "after", "large"))]
 
     asyncio.run(story())
+
+
+async def begun(editor: LspEditor) -> None:
+    """Say hello and follow the output, and read nothing."""
+    editor.begin("initialize", {"processId": None, "rootUri": None, "capabilities": editor.capabilities})
+    editor.tell("initialized", {})
+    editor.begin("promptside/follow", {"task": 1, "project": str(editor._folder)})
+    assert editor.process.stdin is not None
+    await editor.process.stdin.drain()
+
+
+async def unread(editor: LspEditor, condition: Callable[[bytes], object]) -> None:
+    """Wait until what came and was not read fulfils the condition."""
+    assert editor.process.stdout is not None
+    held = editor.process.stdout._buffer  # type: ignore[attr-defined]  # what lies there is shown nowhere else
+    async with asyncio.timeout(60):
+        while not condition(bytes(held)):  # noqa: ASYNC110  # nobody tells of it
+            await asyncio.sleep(0.01)
+
+
+def heard_of(editor: LspEditor, came: bytes) -> bytes:
+    """Have an editor hear every whole message; what is left is a half one."""
+    while True:
+        head, _, body = came.partition(b"\r\n\r\n")
+        found = re.search(rb"Content-Length: (\d+)", head)
+        length = int(found[1]) if found else 0
+        if not found or len(body) < length:
+            return came
+        editor.heard.append(json.loads(body[:length]))
+        came = body[length:]
 
 
 def test_cw16_a_daemon_that_is_killed_is_said_found_again_and_nothing_is_lost(user: User) -> None:

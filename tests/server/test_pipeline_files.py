@@ -536,7 +536,7 @@ def test_a_stage_says_which_tasks_go_through_it(editor: Editor, small: Path, use
         (11, "Run with small"),
     ]
     assert lens[0].command is not None
-    assert lens[0].command.command == "promptside.draftTask"
+    assert lens[0].command.command == "promptside.newTask"
     assert list(lens[0].command.arguments or ()) == [{"pipeline": "small", "project": str(user.project)}]
     order = {"command": lens[0].command.command, "arguments": list(lens[0].command.arguments or ())}
     editor.run(editor.wire.ask(types.WORKSPACE_EXECUTE_COMMAND, order))

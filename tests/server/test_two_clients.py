@@ -2,21 +2,18 @@
 
 import asyncio
 import shutil
-import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
-from pytest_lsp import LanguageClient, make_test_lsp_client
+from rig.lsp_client import OURS, LspClient, lsp_client
 from rig.user import User
 
 from promptside_daemon.world.rehearsal import SHIPPED
 
-DEADLINE_SECONDS = 60.0
 PIPELINE = """
 [[stage]]
 id = "security-review"
@@ -28,73 +25,15 @@ tools = ["Read", "Glob", "Grep"]
 permission = "deny"
 prompt = "Review it: {{ task_description }}"
 """
-"""One stage, of which the shipped rehearsal has a recording with several items."""
-
-
-class Client:
-    """A pytest-lsp client that keeps the newest of each task."""
-
-    def __init__(self, lsp: LanguageClient) -> None:
-        self.lsp = lsp
-        self.tasks: dict[int, Any] = {}
-        self._came = asyncio.Event()
-
-        @lsp.feature("promptside/task")
-        def task(params: Any) -> None:
-            self.tasks[params.task.id] = params.task
-            self._came.set()
-
-        for method in ("activity", "daemon", "output", "form"):
-            lsp.feature(f"promptside/{method}")(_ignored())
-
-    async def order(self, name: str, **arguments: Any) -> Any:
-        return await self.lsp.workspace_execute_command_async(
-            types.ExecuteCommandParams(command=f"promptside.{name}", arguments=[arguments])
-        )
-
-    async def until(self, condition: Callable[[Any], object]) -> Any:
-        """The task when it fulfils the condition."""
-        async with asyncio.timeout(DEADLINE_SECONDS):
-            while 1 not in self.tasks or not condition(self.tasks[1]):
-                self._came.clear()
-                await self._came.wait()
-        return self.tasks[1]
-
-    async def caught_up(self, other: "Client") -> None:
-        """Wait until this one has been told what the other was."""
-        await self.until(lambda task: task.seq >= other.tasks[1].seq)
-
-
-def _ignored() -> Callable[[Any], None]:
-    def ignore(params: Any) -> None:
-        pass
-
-    return ignore
-
-
-@asynccontextmanager
-async def client(user: User, name: str) -> AsyncIterator[Client]:
-    lsp = make_test_lsp_client()
-    made = Client(lsp)
-    await lsp.start_io(sys.executable, "-m", "promptside_server", env=user.environment, cwd=user.project)
-    folder = types.WorkspaceFolder(uri=user.project.as_uri(), name="project")
-    await lsp.initialize_session(
-        types.InitializeParams(
-            capabilities=types.ClientCapabilities(experimental={"promptside": True}),
-            client_info=types.ClientInfo(name=name),
-            workspace_folders=[folder],
-            root_uri=folder.uri,
-        )
-    )
-    try:
-        yield made
-    finally:
-        await lsp.shutdown_session()
+FAILED = -32803
+"""LSP's number for a request that failed for a reason that a person understands."""
+BLIND = types.ClientCapabilities(experimental={"promptside": True})
+"""A client that is told each task, and takes no edits: its buffers stay as they were opened."""
 
 
 @pytest.fixture
 def review(user: User) -> User:
-    """A person whose pipeline is a review, in the shipped sample."""
+    """A person whose pipeline is the shipped review, with warnings that are critical: C1 and C2."""
     shutil.copytree(
         SHIPPED / "standard" / "project",
         user.project,
@@ -105,106 +44,166 @@ def review(user: User) -> User:
     pipelines = user.data / "config" / "pipelines"
     pipelines.mkdir(parents=True)
     (pipelines / "review.toml").write_text(PIPELINE, encoding="utf-8")
+    recorded = "security-review.1.ndjson"
+    said = (SHIPPED / "standard" / recorded).read_text("utf-8")
+    _rehearsal(user).mkdir()
+    (_rehearsal(user) / recorded).write_text(said.replace("warning", "critical"), "utf-8")
     return user
 
 
-NEW = {"title": "Review it", "pipeline": "review", "agent": "rehearsal-fast:standard", "key": "one"}
+def _rehearsal(user: User) -> Path:
+    return user.base / "rehearsal"
 
 
-def gate(task: Any) -> bool:
-    return bool(task.waiting_for) and task.waiting_for.kind == "gate"
+async def ordered(client: LspClient, user: User) -> None:
+    """Write the task down."""
+    agent = f"rehearsal-fast:{_rehearsal(user)}"
+    await client.command(
+        "newTask", {"title": "Review it", "pipeline": "review", "agent": agent, "key": "one"}
+    )
 
 
 def test_ed10_both_show_the_same_after_every_step_and_edits_of_both_stand(review: User) -> None:
     async def story() -> None:
-        async with client(review, "Neovim") as first, client(review, "Emacs") as second:
-            await first.order("newTask", **NEW)
-            await second.until(lambda t: t.state == "ready")
-            await second.order("run", task=1)
-            for one in (first, second):
-                await one.until(gate)
-            await same(first, second)
-            task = first.tasks[1]
-            ids = [item.id for item in task.waiting_for.gate.items]
-            assert len(ids) >= 2
-            document = task.waiting_for.document
-            # Both based on the same version: the second merges with what the first did.
-            version = task.waiting_for.gate.version
-            await asyncio.gather(
-                *(
-                    one.order(
-                        "editDraft",
-                        task=1,
-                        document=document,
-                        version=version,
-                        answers={item: {"ticked": True}},
-                    )
-                    for one, item in ((first, ids[0]), (second, ids[1]))
-                )
-            )
-            for one in (first, second):
-                await one.until(lambda t: ticked(t) == ids[:2])
-            await same(first, second)
+        async with lsp_client(review, OURS, "Neovim") as first, lsp_client(review, OURS, "Emacs") as second:
+            both = Both(first, second)
+            await ordered(first, review)
+            await both.show(lambda t: t.state == "ready")
+            await second.command("run", {"task": 1})
+            await both.show(waits)
+            file = Path(first.task.project) / first.task.waiting_for.document
+            uri = file.as_uri()
+            for one in both.clients:
+                one.visit(file)
+                assert not await approvals(one, uri)  # and by now its server has the form as it was opened
 
-            seen = first.tasks[1].waiting_for.gate.shown
-            rest = {item: {"ticked": True} for item in ids[2:]}
-            await second.order("editDraft", task=1, document=document, answers=rest)
-            for one in (first, second):
-                await one.until(lambda t: ticked(t) == ids)
-            with pytest.raises(JsonRpcException, match="is not what the daemon has") as stale:
-                await first.order("approve", task=1, shown=seen)
-            assert stale.value.code == -32803
+            # Each has typed before it has heard of the other.
+            first.replace(uri, "- [ ] **C1**", "- [x] **C1**")
+            second.replace(uri, "- [ ] **C2**", "- [x] **C2**")
+            await both.show(lambda t: ticked(t) == {"C1", "C2"})
+            await both.stand(uri, lambda text: marks(text) == {"C1": "x", "C2": "x"})
 
-            assert offers(first.tasks[1])["promptside.approve"] is None
-            await second.order("approve", task=1, shown=second.tasks[1].waiting_for.gate.shown)
-            for one in (first, second):
-                await one.until(lambda t: t.state == "completed")
-                assert "promptside.approve" not in offers(one.tasks[1])
-            await same(first, second)
-            assert first.tasks[1].stages[0].approval.client == "emacs"
-            with pytest.raises(JsonRpcException, match=r"approved already|Not possible now"):
-                await first.order("approve", task=1, shown=seen)
+            seen = first.task.waiting_for.gate.shown
+            rest = {item.id: {"ticked": True} for item in first.task.waiting_for.gate.items}
+            document = first.task.waiting_for.document
+            await second.command("editDraft", {"task": 1, "document": document, "answers": rest})
+            await both.show(lambda t: ticked(t) == set(rest))
+            await both.stand(uri, lambda text: "[ ]" not in text)
 
-    asyncio.run(story())
-
-
-def test_ed10_a_stale_buffer_is_refused_with_the_difference(review: User) -> None:
-    async def story() -> None:
-        async with client(review, "Neovim") as first, client(review, "Emacs") as second:
-            await first.order("newTask", **NEW)
-            await first.order("run", task=1)
-            task = await first.until(gate)
-            file = Path(task.project) / task.waiting_for.document
-            # An editor that takes no edits shows what stood there when it was opened.
-            item = types.TextDocumentItem(
-                uri=file.as_uri(), language_id="markdown", version=1, text=file.read_text(encoding="utf-8")
-            )
-            first.lsp.text_document_did_open(types.DidOpenTextDocumentParams(text_document=item))
-            lenses = types.CodeLensParams(types.TextDocumentIdentifier(uri=file.as_uri()))
-            assert await first.lsp.text_document_code_lens_async(lenses)  # the form was read by now
-            ids = [found.id for found in task.waiting_for.gate.items]
-            ticks = {item: {"ticked": True} for item in ids}
-            await second.order("editDraft", task=1, document=task.waiting_for.document, answers=ticks)
-            await first.until(lambda t: ticked(t) == ids)
+            # What was seen before is no more what is there.
+            before = first.task
             with pytest.raises(JsonRpcException) as stale:
-                await first.order("approve", task=1)
-            assert stale.value.code == -32803
-            assert f"**{ids[0]}**" in stale.value.data["difference"], stale.value.data
-            assert not first.tasks[1].stages[0].approval
+                await first.command("approve", {"task": 1, "shown": seen})
+            assert stale.value.code == FAILED
+            assert "**I1**" in difference_of(stale.value)
+            assert "**C1**" not in difference_of(stale.value)
+            assert await both.show(waits) == before
+
+            for one in both.clients:
+                assert await approvals(one, uri) == ["Approve"]
+                assert offers(one.task)["promptside.approve"] is None
+            await second.choose(uri, "Approve")
+            done = await both.show(lambda t: t.state == "completed")
+            assert done.stages[0].approval.client == "emacs"
+            for one in both.clients:
+                assert not await approvals(one, uri)
+                assert "promptside.approve" not in offers(one.task)
+            with pytest.raises(JsonRpcException, match=r"approved already|Not possible now"):
+                await first.command("approve", {"task": 1, "shown": seen})
+            assert await both.show(lambda t: t.state == "completed") == done
 
     asyncio.run(story())
 
 
-async def same(first: Client, second: Client) -> None:
-    """Both were told the same."""
-    await first.caught_up(second)
-    await second.caught_up(first)
-    assert first.tasks[1] == second.tasks[1]
+def test_ed10_a_stale_buffer_and_a_stale_hash_are_refused_with_the_difference(review: User) -> None:
+    async def story() -> None:
+        async with lsp_client(review, BLIND, "Neovim") as first, lsp_client(review, OURS, "Emacs") as second:
+            both = Both(first, second)
+            await ordered(first, review)
+            await both.show(lambda t: t.state == "ready")
+            await first.command("run", {"task": 1})
+            task = await both.show(waits)
+            uri = first.visit(Path(task.project) / task.waiting_for.document)
+            await first.actions(uri)  # the form was read by now
+            seen = task.waiting_for.gate.shown
+            ticks = {item.id: {"ticked": True} for item in task.waiting_for.gate.items}
+            await second.command(
+                "editDraft", {"task": 1, "document": task.waiting_for.document, "answers": ticks}
+            )
+            before = await both.show(lambda t: ticked(t) == set(ticks))
+            for shown in ({}, {"shown": seen}):
+                with pytest.raises(JsonRpcException) as stale:
+                    await first.command("approve", {"task": 1, **shown})
+                assert stale.value.code == FAILED
+                for ref in ticks:
+                    assert f"**{ref}**" in difference_of(stale.value)
+                assert await both.show(waits) == before
+                if uri in first.texts:
+                    first.leave(uri)  # and now there is nothing but what it says that it saw
+
+    asyncio.run(story())
 
 
-def ticked(task: Any) -> list[str]:
-    waits = task.waiting_for
-    return [item.id for item in waits.gate.items if item.ticked] if waits and waits.gate else []
+class Both:
+    """Two clients that have to be told the same."""
+
+    def __init__(self, first: LspClient, second: LspClient) -> None:
+        self.clients = (first, second)
+
+    async def show(self, condition: Callable[[Any], object]) -> Any:
+        """The task when both were told last that it is so; whatever both were told on the way was the same."""
+        first, second = self.clients
+        for one in self.clients:
+            await told(one, condition)
+        while first.task.seq != second.task.seq:
+            await self._caught_up(max(first.task.seq, second.task.seq))
+        assert condition(first.task)
+        by_seq = {task.seq: task for task in first.tasks}
+        assert all(by_seq.get(task.seq, task) == task for task in second.tasks)
+        assert first.task == second.task
+        return first.task
+
+    async def stand(self, uri: str, condition: Callable[[str], object]) -> None:
+        """Wait until this stands in the buffers of both."""
+        for one in self.clients:
+            await stood(one, uri, condition)
+
+    async def _caught_up(self, seq: int) -> None:
+        for one in self.clients:
+            await told(one, lambda task: task.seq >= seq)
+
+
+async def told(client: LspClient, condition: Callable[[Any], object]) -> None:
+    await client.until(lambda: client.task is not None and condition(client.task))
+
+
+async def stood(client: LspClient, uri: str, condition: Callable[[str], object]) -> None:
+    await client.until(lambda: condition(client.texts[uri]))
+
+
+async def approvals(client: LspClient, uri: str) -> list[str]:
+    """The code actions of a document by which it would be approved."""
+    return [action.title for action in await client.actions(uri) if action.title.startswith("Approve")]
+
+
+def waits(task: Any) -> bool:
+    return bool(task.waiting_for) and task.waiting_for.kind == "gate"
+
+
+def ticked(task: Any) -> set[str]:
+    gate = task.waiting_for.gate if task.waiting_for else None
+    return {item.id for item in gate.items if item.ticked} if gate else set()
+
+
+def marks(text: str) -> dict[str, str]:
+    """What stands in the brackets of the critical points."""
+    return {ref: text.partition(f"] **{ref}**")[0][-1:] for ref in ("C1", "C2")}
+
+
+def difference_of(error: JsonRpcException) -> str:
+    assert error.data is not None
+    found: str = error.data["difference"]
+    return found
 
 
 def offers(task: Any) -> dict[str, str | None]:

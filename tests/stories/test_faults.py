@@ -174,19 +174,19 @@ def peak(user: User) -> int:
 
 
 @pytest.mark.parametrize(
-    ("script", "words"),
+    ("script", "silence", "words"),
     [
-        ("prompt(); init(); os.kill(os.getpid(), signal.SIGKILL)", "without a result (SIGKILL)"),
-        ("prompt(); init(); sys.exit(0)", "without a result"),
-        ("prompt(); init(); end()", "was silent for"),
+        ("prompt(); init(); os.kill(os.getpid(), signal.SIGKILL)", 300, "without a result (SIGKILL)"),
+        ("prompt(); init(); sys.exit(0)", 300, "without a result"),
+        ("prompt(); init(); end()", 0.3, "was silent for"),
     ],
     ids=["killed", "no result", "silent"],
 )
 def test_an_agent_that_fails_is_tried_again_as_configured_and_leaves_nothing(
-    small: Callable[..., User], script: str, words: str
+    small: Callable[..., User], script: str, silence: float, words: str
 ) -> None:
     child = "subprocess.Popen(['sleep', '600'], start_new_session=True, stdin=0, stdout=2); "
-    user = small(child + script, settings="[limits]\nretries = 1\nsilence_s = 0.3\n")
+    user = small(child + script, settings=f"[limits]\nretries = 1\nsilence_s = {silence}\n")
     new(user)
     ran = user.promptside("run", code=1)
     assert words in ran.out + ran.err
@@ -318,7 +318,8 @@ def test_a_machine_that_restarted_goes_on(small: Callable[..., User]) -> None:
         lambda task: task["stages"][0]["attempts"] and task["stages"][0]["attempts"][0]["session"]
     )
     attempt = Path(task["stages"][0]["attempts"][0]["transcript"]).parent
-    for pid in sorted(user.processes()):
+    user.kill(user.daemon())  # first: it would see the others die, and try again
+    for pid in user.processes():
         with contextlib.suppress(AssertionError, ProcessLookupError):
             user.kill(pid)
     # As if this very process had the keeper's number now, and the system had been started since.

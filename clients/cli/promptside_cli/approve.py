@@ -25,6 +25,7 @@ def approve(arguments: Arguments) -> int:
         sign_off=arguments.given("--sign-off"),
         shown=arguments.one("--shown"),
         stage=waiting.stage if waiting is not None and gate is not None else "",
+        anyway=arguments.given("--anyway"),
     )
     wire.ask(order)
     after(arguments, wire.ask(GetTask(project=view.project, task=view.id)))

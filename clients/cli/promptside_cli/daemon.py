@@ -63,7 +63,7 @@ def logs(arguments: Arguments) -> int:
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        terminal.fail("no_log", f"There is no log at {path}.")
+        terminal.fail("no-log", f"There is no log at {path}.")
         return UNREACHABLE
     if terminal.json:
         terminal.document({"path": str(path), "lines": text.splitlines()})

@@ -55,5 +55,5 @@ def fields(words: Iterable[str]) -> Answers:
 def _unknown(kind: str, name: str, known: list[str]) -> Stopped:
     there = ", ".join(known) or "none"
     return Stopped(
-        "unknown_item", f"Not approved: there is no {kind} {name} at this gate.", f"There is: {there}."
+        "unknown-item", f"Not approved: there is no {kind} {name} at this gate.", f"There is: {there}."
     )

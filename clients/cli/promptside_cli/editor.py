@@ -33,7 +33,7 @@ class Copy(NamedTuple):
             ended = subprocess.run(command, check=False, stdout=out).returncode
         except OSError as error:
             raise Stopped(
-                "no_editor", f"{command[0]} can't be started: {error.strerror}.", _HINT, FAILED
+                "no-editor", f"{command[0]} can't be started: {error.strerror}.", _HINT, FAILED
             ) from error
         finally:
             signal.signal(signal.SIGINT, before)
@@ -64,7 +64,7 @@ def chosen(environment: Mapping[str, str]) -> list[str]:
     for name in ("vi", "nano"):
         if shutil.which(name):
             return [name]
-    raise Stopped("no_editor", "There is no editor.", _HINT, FAILED)
+    raise Stopped("no-editor", "There is no editor.", _HINT, FAILED)
 
 
 _HINT = "Set EDITOR to the one you use."

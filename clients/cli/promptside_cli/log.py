@@ -52,19 +52,19 @@ def chosen(view: TaskView, stage_id: str, number: int) -> tuple[StageView, Attem
         ran = [stage for stage in view.stages if stage.id == stage_id]
         if not ran:
             names = ", ".join(stage.id for stage in view.stages)
-            raise Stopped("no_stage", f"#{view.id} has no stage {stage_id}.", f"There is: {names}.")
+            raise Stopped("no-stage", f"#{view.id} has no stage {stage_id}.", f"There is: {names}.")
     current = [stage for stage in ran if stage.id == view.current]
     stage = (current or sorted(ran, key=_began))[-1] if ran else None
     if stage is None or not stage.attempts:
         raise Stopped(
-            "no_attempt", "There is no output yet: no attempt was made.", f"promptside run {view.id}"
+            "no-attempt", "There is no output yet: no attempt was made.", f"promptside run {view.id}"
         )
     if not number:
         return stage, stage.attempts[-1]
     for attempt in stage.attempts:
         if attempt.n == number:
             return stage, attempt
-    raise Stopped("no_attempt", f"{stage.name} has no attempt {number}.", f"It has {len(stage.attempts)}.")
+    raise Stopped("no-attempt", f"{stage.name} has no attempt {number}.", f"It has {len(stage.attempts)}.")
 
 
 def pieces(view: TaskView, stage: str, attempt: int) -> Iterator[tuple[OutputEntry, ...]]:
@@ -123,7 +123,7 @@ def _transcript(attempt: AttemptView) -> Path:
     path = Path(attempt.transcript)
     if not path.is_file():
         raise Stopped(
-            "no_transcript", f"The transcript {path} is gone.", "Retention removes those of old tasks."
+            "no-transcript", f"The transcript {path} is gone.", "Retention removes those of old tasks."
         )
     return path
 

@@ -58,26 +58,48 @@ def redo(arguments: Arguments) -> int:
     view = place.task(arguments)
     feedback = arguments.one("--feedback")
     fresh = arguments.given("--fresh")
-    return give(arguments, Redo(project=view.project, task=view.id, feedback=feedback, fresh=fresh))
+    return give(
+        arguments,
+        Redo(
+            project=view.project,
+            task=view.id,
+            feedback=feedback,
+            fresh=fresh,
+            anyway=arguments.given("--anyway"),
+        ),
+    )
 
 
 def back(arguments: Arguments) -> int:
     """`back`"""
     view = place.task(arguments)
     stage, reason = arguments.word("STAGE"), arguments.one("--reason")
-    return give(arguments, GoBack(project=view.project, task=view.id, stage=stage, reason=reason))
+    return give(
+        arguments,
+        GoBack(
+            project=view.project, task=view.id, stage=stage, reason=reason, anyway=arguments.given("--anyway")
+        ),
+    )
 
 
 def skip(arguments: Arguments) -> int:
     """`skip`"""
     view = place.task(arguments)
-    return give(arguments, Skip(project=view.project, task=view.id, reason=arguments.one("--reason")))
+    return give(
+        arguments,
+        Skip(
+            project=view.project,
+            task=view.id,
+            reason=arguments.one("--reason"),
+            anyway=arguments.given("--anyway"),
+        ),
+    )
 
 
 def retry(arguments: Arguments) -> int:
     """`retry`"""
     view = place.task(arguments)
-    return give(arguments, Retry(project=view.project, task=view.id))
+    return give(arguments, Retry(project=view.project, task=view.id, anyway=arguments.given("--anyway")))
 
 
 def pause(arguments: Arguments) -> int:
@@ -89,7 +111,7 @@ def pause(arguments: Arguments) -> int:
 def resume(arguments: Arguments) -> int:
     """`resume`"""
     view = place.task(arguments)
-    return give(arguments, Resume(project=view.project, task=view.id))
+    return give(arguments, Resume(project=view.project, task=view.id, anyway=arguments.given("--anyway")))
 
 
 def stop(arguments: Arguments) -> int:

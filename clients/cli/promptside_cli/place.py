@@ -23,7 +23,7 @@ def project(arguments: Arguments) -> str:
     found = known_project(arguments)
     if found is None:
         where = directory(arguments)
-        raise Stopped("no_project", f"No project holds {where}.", "promptside project add, or --project PATH")
+        raise Stopped("no-project", f"No project holds {where}.", "promptside project add, or --project PATH")
     return found
 
 

@@ -73,6 +73,7 @@ def order(arguments: Arguments, view: TaskView) -> Run:
         input=arguments.one("--input"),
         stage_only=arguments.given("--stage"),
         on_ask=on_ask,
+        anyway=arguments.given("--anyway"),
     )
 
 

@@ -9,6 +9,8 @@ _ON_ASK = Option("--on-ask", "wait|deny", choices=("wait", "deny"))
 _STATES = ("draft", "pending", "ready", "taken", "paused", "expired", "completed", "failed", "archived")
 _WORK_TYPES = ("documentation", "coding", "operations")
 _KINDS = ("feature", "bug_fix", "refactor", "chore", "docs", "hotfix")
+_ANYWAY = Option("--anyway")
+"""Over files that an editor holds unsaved."""
 _ATTEMPT = (Option("--stage", "STAGE"), Option("--attempt", "N"))
 
 VERBS: dict[str, Verb] = {
@@ -62,10 +64,10 @@ VERBS: dict[str, Verb] = {
         ),
         Verb(
             "run", "promptside_cli.run:run",
-            "promptside run [TASK] [--input T] [--stage] [--detach] [--on-ask wait|deny]",
+            "promptside run [TASK] [--input T] [--stage] [--detach] [--on-ask wait|deny] [--anyway]",
             "go on until something waits, fails or is done", "promptside run 12",
             takes=_TASK,
-            options=(Option("--input", "TEXT"), Option("--stage"), Option("--detach"), _ON_ASK),
+            options=(Option("--input", "TEXT"), Option("--stage"), Option("--detach"), _ON_ASK, _ANYWAY),
         ),
         Verb(
             "next", "promptside_cli.open:next_waiting", "promptside next",
@@ -78,13 +80,13 @@ VERBS: dict[str, Verb] = {
         Verb(
             "approve", "promptside_cli.approve:approve",
             "promptside approve [TASK] [--select ID]... [--check ID[=NOTE]|all]... [--field K=V]..."
-            " [--note T] [--sign-off] [--shown HASH]",
+            " [--note T] [--sign-off] [--shown HASH] [--anyway]",
             "approve what waits at the gate; the next stage starts", "promptside approve 12 --select A",
             takes=_TASK,
             options=(
                 Option("--select", "ID", many=True), Option("--check", "ID[=NOTE]", many=True),
                 Option("--field", "K=V", many=True), Option("--note", "TEXT"), Option("--sign-off"),
-                Option("--shown", "HASH"),
+                Option("--shown", "HASH"), _ANYWAY,
             ),
         ),
         Verb(
@@ -92,10 +94,11 @@ VERBS: dict[str, Verb] = {
             "take the last approval back; the gate waits again", "promptside take-back 12", takes=_TASK,
         ),
         Verb(
-            "redo", "promptside_cli.orders:redo", "promptside redo [TASK] [--feedback T|-m T] [--fresh]",
+            "redo", "promptside_cli.orders:redo",
+            "promptside redo [TASK] [--feedback T|-m T] [--fresh] [--anyway]",
             "do the stage again, with what you have to say", 'promptside redo 12 -m "no third-party library"',
             takes=_TASK,
-            options=(Option("--feedback", "TEXT", short="-m"), Option("--fresh")),
+            options=(Option("--feedback", "TEXT", short="-m"), Option("--fresh"), _ANYWAY),
         ),
         Verb(
             "answer", "promptside_cli.answer:answer",
@@ -112,26 +115,26 @@ VERBS: dict[str, Verb] = {
             "every question of a task, with its answer", "promptside decision list 12", takes=_TASK,
         ),
         Verb(
-            "back", "promptside_cli.orders:back", "promptside back [TASK] STAGE [--reason T]",
+            "back", "promptside_cli.orders:back", "promptside back [TASK] STAGE [--reason T] [--anyway]",
             "go back to an earlier stage", 'promptside back 12 planning --reason "the table is not needed"',
-            takes=("TASK", "STAGE"), options=(Option("--reason", "TEXT"),),
+            takes=("TASK", "STAGE"), options=(Option("--reason", "TEXT"), _ANYWAY),
         ),
         Verb(
-            "skip", "promptside_cli.orders:skip", "promptside skip [TASK] [--reason T]",
+            "skip", "promptside_cli.orders:skip", "promptside skip [TASK] [--reason T] [--anyway]",
             "leave the current stage out", 'promptside skip 12 --reason "documentation only"',
-            takes=_TASK, options=(Option("--reason", "TEXT"),),
+            takes=_TASK, options=(Option("--reason", "TEXT"), _ANYWAY),
         ),
         Verb(
-            "retry", "promptside_cli.orders:retry", "promptside retry [TASK]",
-            "try the failed stage again", "promptside retry 12", takes=_TASK,
+            "retry", "promptside_cli.orders:retry", "promptside retry [TASK] [--anyway]",
+            "try the failed stage again", "promptside retry 12", takes=_TASK, options=(_ANYWAY,),
         ),
         Verb(
             "pause", "promptside_cli.orders:pause", "promptside pause [TASK]",
             "end the process, keep the session", "promptside pause 12", takes=_TASK,
         ),
         Verb(
-            "resume", "promptside_cli.orders:resume", "promptside resume [TASK]",
-            "go on where it was paused", "promptside resume 12", takes=_TASK,
+            "resume", "promptside_cli.orders:resume", "promptside resume [TASK] [--anyway]",
+            "go on where it was paused", "promptside resume 12", takes=_TASK, options=(_ANYWAY,),
         ),
         Verb(
             "stop", "promptside_cli.orders:stop", "promptside stop [TASK]",

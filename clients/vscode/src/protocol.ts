@@ -263,6 +263,22 @@ export interface FaultView {
   severity: "error" | "warning";
 }
 
+/** What was done to an item of a form last, with who and when in words (M10); `ref` is empty for the text. */
+export interface ItemChange {
+  ref: string;
+  sentence: string;
+  at: number;
+  client: string;
+}
+
+/** A version of a form that a client saw, and what was done since. */
+export interface Seen {
+  version: number;
+  attempt: number;
+  answers: Record<string, unknown>;
+  changes: ItemChange[];
+}
+
 /** A form document as the daemon has it. */
 export interface Form {
   /** Path, relative to the project. */
@@ -275,6 +291,26 @@ export interface Form {
   problems: FaultView[];
   definition: Record<string, unknown>;
   answers: Record<string, unknown>;
+  /** Of a text: what the agent handed over, where that is no longer what stands there. */
+  original: string;
+  /** The version that was asked about, if it is known and not this one. */
+  seen: Seen | null;
+}
+
+/** An answer without content. */
+export interface Nothing {
+}
+
+/** The document of one attempt as it was last. */
+export interface DocumentView {
+  stage: string;
+  attempt: number;
+  /** Path that it has or had, relative to the project. */
+  document: string;
+  /** `text`, `options`, `checklist` or `fields`. */
+  kind: string;
+  text: string;
+  approved: boolean;
 }
 
 /**
@@ -310,16 +346,24 @@ export interface Following {
   attempt: number;
 }
 
-/** An answer without content. */
-export interface Nothing {
-}
-
 /** Changes of an attempt, as a list and as a unified diff. */
 export interface DiffView {
   stage: string;
   attempt: number;
   changes: Change[];
   diff: string;
+}
+
+/** A file as it was on one side of an attempt; `text` is empty where it is none. */
+export interface FileView {
+  stage: string;
+  attempt: number;
+  path: string;
+  side: "before" | "after";
+  /** `link` has its target as text; of what is `large` and of a `repository` within the project nothing is kept. */
+  kind: "text" | "binary" | "absent" | "large" | "link" | "repository";
+  text: string;
+  bytes: number;
 }
 
 /** A permission given for good, with its origin (ST-14). */
@@ -594,6 +638,8 @@ export interface Run {
   type?: "run";
   project: string;
   task: number;
+  /** Start also a stage that may write to files which an editor holds with unsaved changes (ED-11). */
+  anyway?: boolean;
   input?: string;
   stage_only?: boolean;
   on_ask?: "wait" | "deny";
@@ -609,6 +655,8 @@ export interface Approve {
   type?: "approve";
   project: string;
   task: number;
+  /** Start also a stage that may write to files which an editor holds with unsaved changes (ED-11). */
+  anyway?: boolean;
   answers?: Record<string, unknown>;
   note?: string;
   sign_off?: boolean;
@@ -633,6 +681,8 @@ export interface Redo {
   type?: "redo";
   project: string;
   task: number;
+  /** Start also a stage that may write to files which an editor holds with unsaved changes (ED-11). */
+  anyway?: boolean;
   feedback?: string;
   fresh?: boolean;
 }
@@ -642,6 +692,8 @@ export interface Retry {
   type?: "retry";
   project: string;
   task: number;
+  /** Start also a stage that may write to files which an editor holds with unsaved changes (ED-11). */
+  anyway?: boolean;
 }
 
 /** Skip Stage… */
@@ -649,6 +701,8 @@ export interface Skip {
   type?: "skip";
   project: string;
   task: number;
+  /** Start also a stage that may write to files which an editor holds with unsaved changes (ED-11). */
+  anyway?: boolean;
   reason?: string;
 }
 
@@ -661,6 +715,8 @@ export interface GoBack {
   type?: "goBack";
   project: string;
   task: number;
+  /** Start also a stage that may write to files which an editor holds with unsaved changes (ED-11). */
+  anyway?: boolean;
   stage: string;
   reason?: string;
 }
@@ -677,6 +733,8 @@ export interface Resume {
   type?: "resume";
   project: string;
   task: number;
+  /** Start also a stage that may write to files which an editor holds with unsaved changes (ED-11). */
+  anyway?: boolean;
 }
 
 /** Stop Stage */
@@ -834,12 +892,51 @@ export interface GetTask {
   task?: number;
 }
 
-/** The form that a task waits with: its gate's, or its open questions'. */
+/**
+ * The form that a task waits with: its gate's, or its open questions'.
+ *
+ * `shown` is the hash of what the client has before it: what was done since that version is told along.
+ */
 export interface GetForm {
   type?: "form";
   project: string;
   task: number;
   document?: string;
+  shown?: string;
+}
+
+/** A document of a task that an editor has open; `unsaved` if its buffer is not what the file is. */
+export interface HeldDocument {
+  project: string;
+  task: number;
+  /** Path, relative to the project. */
+  document: string;
+  unsaved: boolean;
+}
+
+/**
+ * Say which documents of tasks this client has open and takes edits of.
+ *
+ * What changes in them is not written to their files while they are held, since the client puts it into its
+ * buffers; a new attempt's document is, unless there are unsaved changes. The list takes the place of what the
+ * same connection said before, and goes with it.
+ */
+export interface Hold {
+  type?: "hold";
+  documents?: HeldDocument[];
+}
+
+/**
+ * What an attempt left as its document, also where a newer one has taken its place.
+ *
+ * An empty stage takes the newest that ran, attempt 0 its last.
+ */
+export interface Document {
+  type?: "document";
+  project: string;
+  task: number;
+  stage?: string;
+  attempt?: number;
 }
 
 /** Every decision of a task, oldest first. */
@@ -895,6 +992,21 @@ export interface Diff {
   type?: "diff";
   project: string;
   task: number;
+  stage?: string;
+  attempt?: number;
+}
+
+/**
+ * A file of the project as it was before an attempt, or after it; while it runs, `after` is now.
+ *
+ * An empty stage takes the newest that ran, attempt 0 its last; the path is relative to the project.
+ */
+export interface FileAt {
+  type?: "fileAt";
+  project: string;
+  task: number;
+  path: string;
+  side?: "before" | "after";
   stage?: string;
   attempt?: number;
 }
@@ -958,6 +1070,16 @@ export interface GetTrust {
   project: string;
 }
 
+/**
+ * Say which files this client holds with changes that are not saved (ED-11).
+ *
+ * Absolute paths; they take the place of what the same connection said before, and go with it.
+ */
+export interface Unsaved {
+  type?: "unsaved";
+  files?: string[];
+}
+
 /** Check the set-up. */
 export interface DoctorQuery {
   type?: "doctor";
@@ -989,6 +1111,13 @@ export interface CaughtUp {
   flow: number;
   project: string;
   seq: number;
+}
+
+/** A project was removed, or another database is in its place: what was told of its tasks holds no longer. */
+export interface ProjectGone {
+  type: "projectGone";
+  flow: number;
+  project: string;
 }
 
 /** A fact of the journal (CW-22), for those who asked for events. */
@@ -1034,6 +1163,9 @@ export interface Activity {
   cursor: number;
   line: string;
   context_percent: number | null;
+  /** How many steps of its own list the agent has finished; `steps` is 0 where it keeps none. */
+  step: number;
+  steps: number;
   last: Step[];
 }
 
@@ -1056,6 +1188,152 @@ export interface DaemonSays {
   type: "daemon";
   state: "stopping" | "replaced" | "warning";
   message: string;
+}
+
+/** A choice of a question or a field; `id` is what an answer names it by. */
+export interface FormChoice {
+  id: string;
+  title: string;
+  description: string;
+  recommended: boolean;
+}
+
+/** An item: an option, a point of a checklist, a field or a question; what its kind hasn't is empty. */
+export interface FormItem {
+  id: string;
+  /** Where it stands in the document, from 1; 0 where it was deleted. */
+  line: number;
+  title: string;
+  /** Its text as it stands in the document, as Markdown, without title and answer; of a field its value. */
+  body: string;
+  /**
+   * Option: true or false. Point: `{ticked, note}`. Field: its value. Question: a text, or a list of ids, of paths,
+   * and for an answer of one's own of `{other: text}`. None is no answer.
+   */
+  answer: unknown;
+  /** What is still wanted here, in a sentence. */
+  lacks: string;
+  /** What can't be read here, or was changed elsewhere, in a sentence. */
+  problem: string;
+  /** The heading that it stands under: a checklist's severity in words, a question's topic. */
+  group: string;
+  required: boolean;
+  recommended: boolean;
+  pros: string[];
+  cons: string[];
+  severity: "" | "critical" | "warning" | "info";
+  /** The place in the source that a point is about, relative to the project. */
+  path: string;
+  path_line: number | null;
+  /** How a field or a question is answered. */
+  input: "" | "line" | "text" | "one" | "any" | "bullets" | "json" | "long_text" | "files" | "code" | "yes_no";
+  choices: FormChoice[];
+  /** Whether an answer of one's own is taken. */
+  other: boolean;
+  lang: string;
+}
+
+/** A note to the agent in the document; `item` is empty where it belongs to all of it. */
+export interface FormNote {
+  line: number;
+  item: string;
+  text: string;
+}
+
+/** A diagnostic of the document; lines count from 1. */
+export interface FormProblem {
+  line: number;
+  severity: "error" | "warning" | "information" | "hint";
+  code: string;
+  text: string;
+  item: string;
+}
+
+/** Several answers at once, for a button: nothing is sent or approved with them. */
+export interface FormSuggestion {
+  title: string;
+  answers: Record<string, unknown>;
+}
+
+/** A form document with everything that is needed to draw it. */
+export interface FormView {
+  project: string;
+  task: number;
+  /** Path, relative to the project. */
+  document: string;
+  uri: string;
+  stage: string;
+  attempt: number;
+  /** The draft's, on which an answer is based. */
+  version: number;
+  kind: "text" | "options" | "checklist" | "fields" | "questions";
+  title: string;
+  /** What to do. */
+  sentence: string;
+  /** Whether the task waits with this document now; else it is to be read. */
+  waits: boolean;
+  items: FormItem[];
+  /** How many options the gate takes, from this … */
+  least: number;
+  /** … to this. */
+  most: number;
+  /** Of questions. */
+  round: number;
+  notes: FormNote[];
+  problems: FormProblem[];
+  /** What stands between this and an approval, in sentences. */
+  lacks: string[];
+  satisfied: boolean;
+  /** The hash of all this, for the order that approves or sends it. */
+  shown: string;
+  /** The whole document. */
+  text: string;
+  /** Of a text: its Markdown without the frame. */
+  body: string;
+  /** Whether a person has changed what the agent wrote, beside answering. */
+  edited: boolean;
+  /** Where that is so: the document with the agent's own words. */
+  original: string;
+  /** … and what differs, as a unified difference. */
+  difference: string;
+  /** What can be done: of the document, and of items by `place`. */
+  offers: Offer[];
+  suggestions: FormSuggestion[];
+}
+
+/** A piece of one line in one role. */
+export interface Span {
+  text: string;
+  role: "" | "title" | "muted" | "waiting" | "running" | "done" | "failed" | "next" | "skipped" | "paused" | "path" | "tool" | "stderr" | "added" | "removed" | "note";
+}
+
+/** One line; `ref` names what it is about (`task/12`, `stage/research`, `path/src/a.py:3`). */
+export interface Line {
+  spans: Span[];
+  fold: "" | "open" | "closed" | "inside";
+  ref: string;
+  offers: Offer[];
+  /** The path of the project that it is about, where a page holds several. */
+  project: string;
+}
+
+/** A whole page; its title is also the name under which an editor opens it. */
+export interface Page {
+  title: string;
+  lines: Line[];
+}
+
+/** What a person says of lines of a file; lines count from 1. */
+export interface LineComment {
+  /** Relative to the project. */
+  path: string;
+  text: string;
+  /** 0 is the file as a whole. */
+  line: number;
+  /** The last line; 0 where it is only one. */
+  end_line: number;
+  /** What stood there when it was said. */
+  quote: string;
 }
 
 export type Command =
@@ -1096,12 +1374,15 @@ export type Query =
   | Tasks
   | GetTask
   | GetForm
+  | Hold
+  | Document
   | Decisions
   | Output
   | FollowOutput
   | Watch
   | Unfollow
   | Diff
+  | FileAt
   | Rules
   | Pipelines
   | GetPipeline
@@ -1110,6 +1391,7 @@ export type Query =
   | Vocabulary
   | CopyPipeline
   | GetTrust
+  | Unsaved
   | DoctorQuery
   | GetGarbage
   | Status;
@@ -1117,6 +1399,7 @@ export type Query =
 export type Notice =
   | TaskChanged
   | CaughtUp
+  | ProjectGone
   | EventHappened
   | OutputCame
   | ActivityChanged
@@ -1160,12 +1443,15 @@ export interface Answers {
   tasks: TaskView[];
   task: TaskView;
   form: Form;
+  hold: Nothing;
+  document: DocumentView;
   decisions: DecisionView[];
   output: OutputPage;
   followOutput: Following;
   watch: Following;
   unfollow: Nothing;
   diff: DiffView;
+  fileAt: FileView;
   rules: RuleView[];
   pipelines: PipelineList;
   pipeline: PipelineView;
@@ -1174,6 +1460,7 @@ export interface Answers {
   vocabulary: VocabularyView;
   copyPipeline: Path;
   trustState: TrustView;
+  unsaved: Nothing;
   doctor: Doctor;
   garbage: Garbage;
   status: DaemonView;

@@ -29,6 +29,9 @@ from promptside_protocol import forms
 from promptside_protocol.commands import Approve
 from promptside_protocol.errors import Refused, refused
 
+TOLD = 3
+"""Changes of others that a refusal names."""
+
 
 def approve(task: Task, command: Approve, given: Given) -> GateApproved:
     """The approval of the gate that waits, or of a stage whose approval became void."""
@@ -72,6 +75,13 @@ def vouched(task: Task, form: FormState, shown: str, sheet: Sheet | None, *, act
             "no-document", "The document that waits could not be read.", f"promptside open {task.id}"
         )
     if shown and shown not in (sheet.shown, sheet.before):
+        if sheet.since:
+            raise refused(
+                "other-bytes",
+                f"{_first(sheet.since)} Look again, then {'approve' if act == 'approved' else 'send'}.",
+                f"promptside open {task.id}",
+                sheet.difference,
+            )
         raise refused(
             "other-bytes",
             f"This document is not what the daemon has. Nothing was {act}.",
@@ -87,6 +97,11 @@ def vouched(task: Task, form: FormState, shown: str, sheet: Sheet | None, *, act
             f"Mend it with promptside open {task.id}, then try again.",
         )
     return sheet
+
+
+def _first(sentences: tuple[str, ...]) -> str:
+    more = len(sentences) - TOLD
+    return " ".join([*sentences[:TOLD], *([f"And {more} more."] if more > 0 else [])])
 
 
 def take_back(task: Task, given: Given) -> ApprovalTakenBack:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from promptside_daemon.engine import approval, reply
+from promptside_daemon.engine import approval, reply, unsaved
 from promptside_daemon.engine.events import (
     AnyEvent,
     DraftChanged,
@@ -79,6 +79,12 @@ __all__ = ["Given", "decide"]
 
 def decide(task: Task, command: StageCommand, given: Given) -> AnyEvent:
     """The fact that an order becomes; raises `Refused` with a sentence and what to do instead."""
+    event = _decided(task, command, given)
+    unsaved.mind(task, command, event, given.unsaved)
+    return event
+
+
+def _decided(task: Task, command: StageCommand, given: Given) -> AnyEvent:
     at, by = given.at, given.by
     match command:
         case Ready():
@@ -166,13 +172,16 @@ def _redo(task: Task, command: Redo, given: Given) -> RedoOrdered:
     stage, run = current(task)
     if not isinstance(run.status, AtGate | Stuck | Parked | RetryDue):
         raise not_in(task, stage, run)
-    words = (command.feedback.strip(), *given.notes)
+    words = (command.feedback.strip(), *given.untold.notes)
     return RedoOrdered(
         at=given.at,
         by=given.by,
         feedback="\n\n".join(w for w in words if w),
         fresh=command.fresh,
         limits=given.limits,
+        document=given.untold.document,
+        shown=given.untold.shown,
+        text=given.untold.text,
     )
 
 

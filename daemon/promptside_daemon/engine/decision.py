@@ -18,6 +18,7 @@ from promptside_daemon.engine.events import (
     PermissionSettled,
     QuestionsAnswered,
     QuestionsAsked,
+    UnsavedCleared,
 )
 from promptside_daemon.engine.pipeline import limits_for
 from promptside_daemon.engine.stage import Stepped, answers_so_far, in_words, queue, session
@@ -111,8 +112,18 @@ def permission_asked(task: Task, event: PermissionAsked) -> Stepped:
         what=event.what,
         why=event.why,
         rule=event.rule,
+        held=event.held,
     )
     return replace(task, decisions=(*task.decisions, opened)), ()
+
+
+def unsaved_cleared(task: Task, event: UnsavedCleared) -> Stepped:
+    """Say with the permission that its file was saved meanwhile; whether it may be changed is the person's to say."""
+    asked = next((d for d in task.open_decisions if d.id == event.decision), None)
+    if asked is None or not asked.held:
+        return task, ()  # answered or withdrawn in the meantime
+    said = replace(asked, why=f"{asked.why} {event.words}".strip())
+    return replace(task, decisions=tuple(said if d.id == asked.id else d for d in task.decisions)), ()
 
 
 def permission_settled(task: Task, event: PermissionSettled) -> Stepped:

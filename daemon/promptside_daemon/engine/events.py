@@ -88,6 +88,11 @@ class RedoOrdered(Ordered, frozen=True, kw_only=True, tag="redo_ordered"):
     feedback: str
     fresh: bool
     limits: Limits
+    document: str = ""
+    """Where notes to the agent were that went with it; empty: there were none."""
+    shown: str = ""
+    """Of that document without them."""
+    text: str = ""
 
 
 class RetryOrdered(Ordered, frozen=True, kw_only=True, tag="retry_ordered"):
@@ -243,6 +248,8 @@ class PermissionAsked(Observed, frozen=True, kw_only=True, tag="permission_asked
     text: str
     why: str = ""
     rule: str = ""
+    held: str = ""
+    """The file that the agent wants to change while an editor holds it unsaved (ED-11); empty: it is not so."""
 
 
 class PermissionSettled(Observed, frozen=True, kw_only=True, tag="permission_settled"):
@@ -302,6 +309,13 @@ class ArtifactChanged(Event, frozen=True, kw_only=True, tag="artifact_changed"):
     shown: str
 
 
+class UnsavedCleared(Event, frozen=True, kw_only=True, tag="unsaved_cleared"):
+    """The file that a permission is about has no unsaved changes any more; the person decides all the same."""
+
+    decision: str
+    words: str
+
+
 class FilesRestored(Event, frozen=True, kw_only=True, tag="files_restored"):
     """What was ordered to be undone is; `left` names what somebody else had changed."""
 
@@ -332,6 +346,7 @@ AnyEvent = (
     | StageSkipped | WentBack | TaskPaused | TaskResumed | StopOrdered | PersonSaid | TaskAbandoned
     | TaskArchived | DraftChanged | QuestionsAnswered | PermissionAnswered | FilesUndone
     | SlotGranted | AttemptStarted | SessionOpened | QuestionsAsked | PermissionAsked | PermissionSettled
-    | AskWithdrawn | TurnEnded | Condemned | AttemptEnded | ArtifactChanged | FilesRestored | Woke
+    | AskWithdrawn | TurnEnded | Condemned | AttemptEnded | ArtifactChanged | UnsavedCleared
+    | FilesRestored | Woke
     | DaemonStarted | StepFailed
 )  # fmt: skip

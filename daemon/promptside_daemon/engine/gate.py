@@ -45,7 +45,21 @@ class Sheet(Struct, frozen=True, kw_only=True):
     """Lines that can't be read, and why."""
     notes: int = 0
     difference: str = ""
-    """Where the file on disk is not the draft; empty if it is, or isn't there."""
+    """Where the file on disk is not the draft; empty if it is, or isn't there. For an order that shows an older
+    draft: where that differs from this one."""
+    since: tuple[str, ...] = ()
+    """What others did since what such an order shows, in sentences (M10)."""
+
+
+class Untold(Struct, frozen=True, kw_only=True):
+    """Notes to the agent that no order has carried yet, and the document as it is without them."""
+
+    notes: tuple[str, ...] = ()
+    document: str = ""
+    """Empty where there are no notes."""
+    shown: str = ""
+    text: str = ""
+    """Hash under which the bytes are kept in the attempt directory."""
 
 
 def lacks(stage: Stage, form: FormState, answers: dict[str, object]) -> tuple[str, ...]:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from promptside_daemon.engine.gate import Sheet
+from promptside_daemon.engine.gate import Sheet, Untold
 from promptside_daemon.engine.pipeline import Limits
 from promptside_daemon.engine.task import Person
+
+
+class UnsavedFile(Struct, frozen=True, kw_only=True):
+    """A file that an editor holds with changes which are not saved."""
+
+    path: str
+    """Relative to the project."""
+    client: str
 
 
 class Given(Struct, frozen=True, kw_only=True):
@@ -17,9 +25,11 @@ class Given(Struct, frozen=True, kw_only=True):
     limits: Limits = field(default_factory=Limits)
     sheet: Sheet | None = None
     """The form document that the order is about."""
-    notes: tuple[str, ...] = ()
+    untold: Untold = field(default_factory=Untold)
     """What a person wrote to the agent into the stage's document: it goes with a redo (UX 2.2)."""
     conflicts: tuple[str, ...] = ()
     """Paths that somebody else changed since the attempt that is to be undone."""
+    unsaved: tuple[UnsavedFile, ...] = ()
+    """What editors hold unsaved in the tree that the next stage may write to (ED-11)."""
     clock: str = ""
     """Local time of what is told in refusals is formatted by the loop: `14:05`."""

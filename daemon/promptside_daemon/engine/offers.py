@@ -10,6 +10,7 @@ from typing import Any
 
 from promptside_daemon.engine.decide import Given, decide
 from promptside_daemon.engine.gate import Sheet, is_void, waiting
+from promptside_daemon.engine.pipeline import Stage
 from promptside_daemon.engine.reply import scopes
 from promptside_daemon.engine.task import (
     AtGate,
@@ -27,6 +28,7 @@ from promptside_daemon.engine.task import (
     Ready,
     RetryDue,
     Running,
+    StageRun,
     Stuck,
     Taken,
     Task,
@@ -58,6 +60,9 @@ from promptside_protocol.errors import Refused
 from promptside_protocol.views import Offer
 
 SOMEBODY = Person(user="", client="")
+
+DETAIL_LIMIT = 1000
+"""Characters of an item's detail that go with an offer: every client gets it with every change."""
 
 ALLOW: dict[Scope, str] = {
     "once": "Allow once",
@@ -123,6 +128,7 @@ def _stage(task: Task, at: dict[str, Any]) -> Iterator[Candidate]:
     status = run.status
     if isinstance(status, AtGate):
         yield Approve(**at, stage=run.id), "Approve", f"approve {t}{_how(run.form)}", {"primary": True}
+        yield from _fixes(task, stage, run, at)
     for index, earlier in enumerate(task.stages):
         if is_void(earlier):
             name = task.pipeline.stages[index].name
@@ -141,6 +147,26 @@ def _stage(task: Task, at: dict[str, Any]) -> Iterator[Candidate]:
     if isinstance(status, Running):
         yield Say(**at, text="…"), "Interrupt with feedback…", f"say {t} “…”", {"needs_text": True}
     yield Skip(**at), f"Skip {stage.name}…", f"skip {t}", {"danger": True, "needs_text": True}
+
+
+def _fixes(task: Task, stage: Stage, run: StageRun, at: dict[str, Any]) -> Iterator[Candidate]:
+    """Sending an item of a checklist back to the stage that the pipeline names for it (UX 2.5)."""
+    if not stage.fix or run.form is None or not isinstance(run.form.definition, forms.ChecklistDefinition):
+        return
+    for item in run.form.definition.items:
+        answer = run.form.answers.get(item.id) or {}
+        if not answer.get("ticked"):
+            reason = _in_words(item, str(answer.get("note", "")))
+            order = GoBack(**at, stage=stage.fix, reason=reason)
+            words = f"back {task.id} {stage.fix} --reason “{item.id} …”"
+            yield order, f"Have {item.id} fixed", words, {"place": item.id}
+
+
+def _in_words(item: forms.CheckItem, note: str) -> str:
+    """An item as the feedback of the stage that is to fix it."""
+    place = f" ({item.path}{f':{item.line}' if item.line is not None else ''})" if item.path else ""
+    parts = (f"Fix {item.id}: {item.title}{place}", item.detail.strip()[:DETAIL_LIMIT], note)
+    return "\n\n".join(part for part in parts if part)
 
 
 def _undo(task: Task, at: dict[str, Any]) -> Iterator[Candidate]:
@@ -192,7 +218,7 @@ def example(task: Task, command: StageCommand) -> Given:
 
 def _arguments(command: StageCommand) -> dict[str, Any]:
     """What tells this order from its command's plainest form, apart from where it goes."""
-    keys = ("decision", "scope", "stage", "attempt")
+    keys = ("decision", "scope", "stage", "attempt", "reason")
     return {k: v for k in keys if (v := getattr(command, k, "")) and not (k == "scope" and v == "once")}
 
 

@@ -93,6 +93,8 @@ class Stage(Struct, frozen=True, kw_only=True):
     """JSON Schema of the output; None takes the format's own."""
     gate: Gate | None = field(default_factory=RequireApproval)
     """None: the stage passes by itself."""
+    fix: str = ""
+    """Earlier stage that an item of a checklist can be sent back to, to have it fixed; empty: none."""
     tools: tuple[str, ...] | None = None
     """None: all tools of the agent; empty: none (ST-9)."""
     permission: Permission = "ask"

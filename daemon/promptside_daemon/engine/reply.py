@@ -62,6 +62,8 @@ def deny(task: Task, command: Deny, given: Given) -> PermissionAnswered:
 def scopes(asked: Decision) -> tuple[Scope, ...]:
     """How far a permission can be given: no further than this use where no rule can be made of it."""
     known: tuple[Scope, ...] = get_args(Scope)
+    if asked.held:
+        return known[:-1]  # no file is unsaved for good
     return known if asked.rule else known[:1]
 
 

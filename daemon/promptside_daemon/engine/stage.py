@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from promptside_daemon.engine.closing import withdraw
-from promptside_daemon.engine.effects import Effect, StartAttempt, WantSlot
+from promptside_daemon.engine.effects import Effect, StartAttempt, WantSlot, WriteDocument
 from promptside_daemon.engine.events import RedoOrdered, RunOrdered, SlotGranted, StageSkipped
 from promptside_daemon.engine.task import (
     Ahead,
@@ -75,7 +75,13 @@ def redone(task: Task, event: RedoOrdered) -> Stepped:
     order = Order(cause="redo", resume="" if event.fresh else session(run), feedback=event.feedback)
     if not order.resume:
         order = replace(order, answers=answers_so_far(task, run))
-    return queue(with_run(task, index, replace(run, retries=0)), index, event.at, order)
+    written: tuple[Effect, ...] = ()
+    if run.form is not None and event.document == run.form.document:
+        # The notes went with this order: they are not to be told again.
+        form = replace(run.form, shown=event.shown, text=event.text, version=run.form.version + 1)
+        run, written = replace(run, form=form), (WriteDocument(document=form.document),)
+    task, effects = queue(with_run(task, index, replace(run, retries=0)), index, event.at, order)
+    return task, (*written, *effects)
 
 
 def skipped(task: Task, event: StageSkipped) -> Stepped:

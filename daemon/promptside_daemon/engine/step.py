@@ -58,6 +58,7 @@ from promptside_daemon.engine.events import (
     TaskReadied,
     TaskResumed,
     TurnEnded,
+    UnsavedCleared,
     WentBack,
     Woke,
 )
@@ -187,6 +188,8 @@ def _routed(task: Task, event: AnyEvent) -> Stepped:
             return attempt.ended(task, event)
         case ArtifactChanged():
             return gate.artifact_changed(task, event)
+        case UnsavedCleared():
+            return decision.unsaved_cleared(task, event)
         case FilesRestored():
             return replace(task, undoing=None), ()
         case Woke():

@@ -221,6 +221,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     why: str = ""
     rule: str = ""
     """The rule that “always” would make, in the CLI's syntax."""
+    held: str = ""
+    """The file that it is about, while an editor holds it unsaved (ED-11)."""
     status: Literal["open", "parked", "answered", "denied", "withdrawn"] = "open"
     parked: bool = False
     """Its process ended before the answer came: the next attempt is told."""

@@ -150,6 +150,7 @@ class _Reading:
         stages = [self._stage(number) for number in range(tables)]
         self._duplicates([stage.id for stage in stages], "id", "id")
         self._duplicates([stage.artifact.casefold() for stage in stages], "artifact", "artifact")
+        self._fixes(stages)
         return tuple(stages)
 
     def _duplicates(self, words: list[str], key: str, what: str) -> None:
@@ -160,6 +161,20 @@ class _Reading:
                 other = self.read.where(("stage", first[word]))
                 self.read.fault(path, f"Two stages have the {what} `{word}`; the first is in line {other}.")
             first.setdefault(word, number)
+
+    def _fixes(self, stages: list[Stage]) -> None:
+        for number, stage in enumerate(stages):
+            at: KeyPath = ("stage", number, "fix")
+            earlier = tuple(before.id for before in stages[:number])
+            if stage.fix and stage.output != "checklist":
+                self.read.fault(at, "Only the items of a checklist are sent back to be fixed.")
+            elif stage.fix and stage.fix not in earlier:
+                self.read.fault(
+                    at,
+                    f"There is no earlier stage `{stage.fix}`.",
+                    did_you_mean(stage.fix, earlier),
+                    at="value",
+                )
 
     def _stage(self, number: int) -> Stage:
         read, at = self.read, ("stage", number)
@@ -179,6 +194,7 @@ class _Reading:
             output=output,
             schema=schema,
             gate=gate,
+            fix=read.line((*at, "fix")),
             tools=read_tools(read, (*at, "tools")),
             permission=cast("Permission", read.choice((*at, "permission"), get_args(Permission), "ask")),
             rules=read_rules(read, (*at, "rules")),

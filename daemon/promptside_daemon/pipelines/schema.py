@@ -10,7 +10,6 @@ import re
 from typing import Any
 
 import msgspec
-from jsonschema import Draft202012Validator, SchemaError
 
 from promptside_daemon.engine.pipeline import OutputFormat
 from promptside_daemon.toml_reader import Reader
@@ -71,6 +70,8 @@ def _unusable(schema: dict[str, Any]) -> str:
 def _no_schema(schema: dict[str, Any]) -> str:
     if schema.get("type") != "object":
         return 'The schema must be that of an object: `type = "object"`.'
+    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415  # a third of a daemon's start
+
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:

@@ -24,7 +24,7 @@ def message_in(request: frames.Request) -> Struct:
     if kind is None:
         sentence = f"The daemon (version {__version__}) doesn't know “{request.method}”."
         hint = "It may be older than this client: promptside daemon stop."
-        raise errors.UnknownMethod(refusal("unknown_method", sentence, hint))
+        raise errors.UnknownMethod(refusal("unknown-method", sentence, hint))
     return decoded(request.params, kind)
 
 
@@ -33,7 +33,7 @@ def decoded(params: msgspec.Raw, kind: type[S]) -> S:
     try:
         return msgspec.json.decode(params, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise errors.InvalidParams(refusal("invalid_params", f"{error}.")) from None
+        raise errors.InvalidParams(refusal("invalid-params", f"{error}.")) from None
 
 
 def check_protocol(hello: Hello, message: Struct) -> None:

@@ -23,6 +23,10 @@ class Core(Protocol):
         """The notices of a flow; pulled as fast as the client reads, closed when it goes."""
         ...
 
+    def gone(self, who: Who) -> None:
+        """The connection has ended; what it held, it holds no longer."""
+        ...
+
     def keepers(self) -> dict[int, str]:
         """The attempt of each living keeper, by its pid."""
         ...

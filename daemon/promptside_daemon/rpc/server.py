@@ -104,7 +104,7 @@ def _clear_the_way(path: Path) -> None:
         return
     if not stat.S_ISSOCK(mode):
         raise errors.refused(
-            "in_the_way",
+            "in-the-way",
             f"{path} is where the daemon's socket belongs, but it is no socket.",
             "Move it away and try again.",
         )

@@ -6,6 +6,7 @@ whatever it sends costs at most an answer that says what is wrong.
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine
@@ -41,6 +42,8 @@ FLOWS = 64
 """How many flows one client may have open."""
 TURN = 64
 """After how many notices a flow that never had to wait lets others have a turn."""
+
+_connections = itertools.count(1)
 
 
 class Flow(Struct, frozen=True, kw_only=True):
@@ -95,6 +98,8 @@ class Session:
             await self._end_flows()
             await _all(self._answering)
             await _all(self._leaving)
+            if self._who is not None:
+                self._core.gone(self._who)
             self._writer.close()
 
     async def wind_up(self, sentence: str, says: DaemonSays) -> None:
@@ -172,13 +177,13 @@ class Session:
     async def _greet(self, request: frames.Request, peer: Peer) -> Welcome:
         if self._who is not None:
             sentence = "Hello was said before on this connection."
-            raise errors.InvalidParams(admission.refusal("hello_twice", sentence))
+            raise errors.InvalidParams(admission.refusal("hello-twice", sentence))
         hello = admission.decoded(request.params, Hello)
         try:
             attempt = await attempt_of(peer.pid, self._core.keepers())
         except Unknowable:
             sentence = "The process that opened this connection is gone, so nobody can say who speaks."
-            raise errors.NotAllowed(admission.refusal("unknown_peer", sentence)) from None
+            raise errors.NotAllowed(admission.refusal("unknown-peer", sentence)) from None
         self._hello = hello
         self._who = Who(
             client=hello.client,
@@ -188,6 +193,7 @@ class Session:
             attempt=attempt or "",
             environment=hello.environment,
             cwd=hello.cwd,
+            connection=next(_connections),
         )
         return Welcome(
             version=__version__,
@@ -225,7 +231,7 @@ class Session:
         upgrades = connect.newer(hello.protocol, hello.version, than=(PROTOCOL, __version__))
         if order.reason == "upgrade" and not upgrades:
             sentence = f"This daemon has version {__version__}; version {hello.version} does not replace it."
-            raise errors.refused("not_newer", sentence)
+            raise errors.refused("not-newer", sentence)
         log.info("%s (process %d) asks to stop: %s", who.client, who.pid, order.reason or "no reason given")
         await self._parting(order.reason)
         return Ack(seq=0)
@@ -233,7 +239,7 @@ class Session:
     def _greeted(self) -> tuple[Hello, Who]:
         if self._hello is None or self._who is None:
             sentence = "The first request of a connection is “hello”."
-            raise errors.NotAllowed(admission.refusal("no_hello", sentence))
+            raise errors.NotAllowed(admission.refusal("no-hello", sentence))
         return self._hello, self._who
 
     # --- flows ----------------------------------------------------------------------------------------
@@ -241,7 +247,7 @@ class Session:
     def _flow(self, query: Watch | FollowOutput, who: Who) -> Flow:
         if len(self._flows) >= FLOWS:
             sentence = f"One connection follows at most {FLOWS} flows; end one first."
-            raise errors.refused("too_many_flows", sentence)
+            raise errors.refused("too-many-flows", sentence)
         self._last_flow += 1
         return Flow(id=self._last_flow, query=query, who=who)
 

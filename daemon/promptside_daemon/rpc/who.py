@@ -27,6 +27,8 @@ class Who(Struct, frozen=True, kw_only=True):
     """Whose agent it is; empty for a person."""
     environment: dict[str, str]
     cwd: str
+    connection: int = 0
+    """Tells the connections of one daemon apart."""
 
 
 class Peer(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ import os
 import sqlite3
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -63,12 +63,15 @@ class Database:
         return cls(path, writer, reader)
 
     async def write(
-        self, doing: str, work: Callable[[sqlite3.Connection], T], then: Callable[[T], None] | None = None
+        self,
+        doing: str,
+        work: Callable[[sqlite3.Connection], T],
+        then: Callable[[T], Awaitable[None] | None] | None = None,
     ) -> T:
         """Run `work` as one durable transaction; `then` hears its result on the loop, before anyone else.
 
         Whoever is cancelled while waiting doesn't know whether it happened: it is committed or failed all the
-        same, and `then` is called if it was committed.
+        same, and `then` is called if it was committed, and waited for if it has something to wait for.
         """
         if self._closing is not None:
             raise closed(self.path, doing)
@@ -76,6 +79,11 @@ class Database:
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
         return await asyncio.shield(task)
+
+    async def written(self) -> None:
+        """Return when what is being written now is, with all that belongs to it, or has failed."""
+        if self._writes:
+            await asyncio.wait(set(self._writes))
 
     async def read(self, doing: str, statement: str, *parameters: object) -> list[sqlite3.Row]:
         """Run one statement that changes nothing; what it sees is the state at one moment."""
@@ -91,12 +99,16 @@ class Database:
         await asyncio.shield(self._closing)
 
     async def _write(
-        self, doing: str, work: Callable[[sqlite3.Connection], T], then: Callable[[T], None] | None
+        self,
+        doing: str,
+        work: Callable[[sqlite3.Connection], T],
+        then: Callable[[T], Awaitable[None] | None] | None,
     ) -> T:
         with explained(self.path, doing):
             result = await self._writer.hop(partial(_transaction, work))
-        if then is not None:
-            then(result)
+        follows = then(result) if then is not None else None
+        if follows is not None:
+            await follows
         return result
 
     async def _close(self) -> None:

@@ -32,37 +32,37 @@ class StoreFault(Refused):
 class StoreLocked(StoreFault):
     """Another process kept the database for itself longer than we wait."""
 
-    code = "store_locked"
+    code = "store-locked"
 
 
 class StoreDamaged(StoreFault):
     """The file is not what was written into it."""
 
-    code = "store_damaged"
+    code = "store-damaged"
 
 
 class DiskFull(StoreFault):
     """No room for what should be written."""
 
-    code = "disk_full"
+    code = "disk-full"
 
 
 class StoreTooNew(StoreFault):
     """A newer Promptside has changed the layout of the file."""
 
-    code = "store_too_new"
+    code = "store-too-new"
 
 
 class StoreUnusable(StoreFault):
     """The system doesn't let us read or write the file: its mode, its disk, or too few file descriptors."""
 
-    code = "store_unusable"
+    code = "store-unusable"
 
 
 class StoreClosed(StoreFault):
     """The daemon has let go of this database: it is ending, or the project was removed from the list."""
 
-    code = "store_closed"
+    code = "store-closed"
 
 
 @contextmanager

@@ -7,7 +7,8 @@ at the version from which they were decided. Readers keep a cursor of their own 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import sqlite3
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -29,6 +30,8 @@ from promptside_daemon.store.rows import (
 
 Results = list[Appended | Existing | Conflict]
 """What became of each append of a batch, in its order."""
+Settle = Callable[[Results], Awaitable[None] | None]
+"""Hears what became of a batch; what it answers with is waited for before any reader is told."""
 
 
 class ProjectStore:
@@ -37,6 +40,8 @@ class ProjectStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._head = 0
+        self._written = 0
+        self._settling = 0
         self._moved = asyncio.Event()
         self._closed = False
 
@@ -59,12 +64,11 @@ class ProjectStore:
 
     # --- writing ----------------------------------------------------------------------------------------
 
-    async def append(
-        self, batch: Sequence[Append], settle: Callable[[Results], None] = lambda _: None
-    ) -> Results:
+    async def append(self, batch: Sequence[Append], settle: Settle = lambda _: None) -> Results:
         """Write a batch as one commit, and answer in its order when it is on the disk.
 
-        `settle` hears the results before any reader is woken: whoever is, finds what it has made of them.
+        `settle` hears the results before any reader is woken, and no reader is told of these facts before
+        what it answers with is done: whoever is woken, finds what it has made of them.
         Each stands for itself: one that conflicts leaves nothing, and the others go through. A StoreFault
         means that none is written. Cancelled means unknown: the commit goes on (see Database.write).
         """
@@ -73,9 +77,12 @@ class ProjectStore:
         if not batch:
             return []
 
-        def committed(written: tuple[Results, int]) -> None:
-            settle(written[0])
-            self._advance(written[1])
+        def committed(written: tuple[Results, int]) -> Awaitable[None] | None:
+            follows = settle(written[0])
+            if follows is None:
+                self._advance(written[1])
+                return None
+            return self._settled(follows, written[1])
 
         results, _ = await self._database.write(
             "save changes", lambda connection: write_batch(connection, batch), committed
@@ -130,6 +137,16 @@ class ProjectStore:
             "select seq, at, task, kind, body from journal where seq > ? order by seq limit ?",
             cursor,
             limit,
+        )
+        await self._tellable(rows)
+        return [JournalRow(**dict(row)) for row in rows]
+
+    async def facts_of(self, task: int) -> list[JournalRow]:
+        """Every fact of one task, in order: what it was at any time can be replayed from them."""
+        rows = await self._database.read(
+            "read the journal",
+            "select seq, at, task, kind, body from journal where task = ? order by seq",
+            task,
         )
         return [JournalRow(**dict(row)) for row in rows]
 
@@ -203,14 +220,29 @@ class ProjectStore:
             before,
         )
 
+    async def _settled(self, follows: Awaitable[None], head: int) -> None:
+        self._settling += 1
+        try:
+            await follows
+        finally:
+            self._settling -= 1
+            self._advance(head)
+
     def _advance(self, head: int) -> None:
-        if head > self._head:
-            self._head = head
+        self._written = max(self._written, head)
+        if not self._settling and self._written > self._head:
+            self._head = self._written
             moved, self._moved = self._moved, asyncio.Event()
             moved.set()
 
+    async def _tellable(self, rows: Sequence[sqlite3.Row]) -> None:
+        """Wait for what belongs to a commit that a reader has seen before it was settled."""
+        if max((row["seq"] for row in rows), default=0) > self._head:
+            await self._database.written()
+
     async def _tasks(self, statement: str, *parameters: object) -> list[TaskRow]:
         rows = await self._database.read("read the tasks", statement, *parameters)
+        await self._tellable(rows)
         return [TaskRow(**dict(row)) for row in rows]
 
     async def _attempts(self, statement: str, *parameters: object) -> list[AttemptRow]:

@@ -9,6 +9,7 @@ run" are not kept.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
 import stat
@@ -26,7 +27,21 @@ from .git import GitFailed
 from .keptcopies import CopyFailed
 from .keptgit import KeptGit
 from .putback import Reason, put_back
-from .tree import REPOSITORY, Difference, Entry, Skipped, name
+from .tree import (
+    LINK,
+    REPOSITORY,
+    Difference,
+    Entry,
+    Skipped,
+    blocks,
+    bytes_of,
+    folder_at,
+    name,
+    open_plain,
+)
+
+LARGEST_SHOWN = 8 << 20
+"""Bytes of a file that is shown as it was; a frame holds a little more."""
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):
@@ -57,6 +72,14 @@ class Restored(Struct, frozen=True, kw_only=True):
     done: tuple[str, ...]
     left: tuple[Left, ...]
     """What was not touched, and why; a path with `changed since` is someone else's work."""
+
+
+class File(Struct, frozen=True, kw_only=True):
+    """One file as it was; bytes only where there are not too many of them."""
+
+    kind: Literal["file", "absent", "large", "link", "repository"]
+    content: bytes = b""
+    size: int = 0
 
 
 class CheckpointFailed(Exception):
@@ -111,6 +134,25 @@ async def diff(
         return await asyncio.to_thread(keptcopies.diff, keep, pair.before.id, pair.after.id, wanted)
 
 
+async def file_at(
+    project: Path, keep: Path, kept_as: Checkpoint | None, path: str, *, env: Mapping[str, str] | None = None
+) -> File:
+    """A file as a checkpoint has it, without a checkpoint as it is now; by the name that `changed` gives it."""
+    with _failures():
+        project = await asyncio.to_thread(project.resolve, strict=True)
+        found = File(kind="absent")
+        for one in bytes_of(path):
+            if not {b"", b".", b".."}.isdisjoint(one.split(b"/")):
+                continue  # no path that a checkpoint has
+            if kept_as is None:
+                found = await asyncio.to_thread(_file_now, project, one)
+            else:
+                found = await _file_then(project, keep, kept_as, one, env)
+            if found.kind != "absent":
+                break
+        return found
+
+
 async def restore(
     project: Path,
     keep: Path,
@@ -152,6 +194,55 @@ async def prune(
             await keptgit.forget(kept, tasks)
         await asyncio.to_thread(keptcopies.forget, keep, tasks)
         await asyncio.to_thread(_sweep, keep)
+
+
+async def _file_then(
+    project: Path, keep: Path, then: Checkpoint, path: bytes, env: Mapping[str, str] | None
+) -> File:
+    if then.kind == "hash":
+        entry, size, content = await asyncio.to_thread(keptcopies.content, keep, then.id, path, LARGEST_SHOWN)
+    else:
+        kept = await keptgit.open_kept(project, keep, env)
+        if kept is None:
+            raise CheckpointFailed(f"the checkpoint was kept by git, which cannot read {project} any more")
+        entry = await keptgit.entry(kept, then.id, path)
+        known = entry is not None and entry.mode != REPOSITORY
+        size, content = await keptgit.content(kept, entry.oid, LARGEST_SHOWN) if entry and known else (0, b"")
+    if entry is None:
+        return File(kind="absent")
+    if entry.mode == REPOSITORY:
+        return File(kind="repository")
+    if content is None:
+        return File(kind="large", size=size)
+    return File(kind="link" if entry.mode == LINK else "file", content=content, size=size)
+
+
+def _file_now(project: Path, path: bytes) -> File:
+    """Reached without following a link: what lies behind one is not part of the project."""
+    *folders, filename = path.split(b"/")
+    root = os.open(project, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        folder = folder_at(root, folders)
+    except OSError:
+        return File(kind="absent")
+    finally:
+        os.close(root)
+    try:
+        found = os.lstat(filename, dir_fd=folder)
+        if stat.S_ISLNK(found.st_mode):
+            target = os.readlink(filename, dir_fd=folder)
+            return File(kind="link", content=target, size=len(target))
+        if not stat.S_ISREG(found.st_mode):
+            return File(kind="absent")
+        if found.st_size > LARGEST_SHOWN:
+            return File(kind="large", size=found.st_size)
+        with open_plain(filename, folder) as file:
+            content = b"".join(blocks(file))
+        return File(kind="file", content=content, size=len(content))
+    except FileNotFoundError:
+        return File(kind="absent")
+    finally:
+        os.close(folder)
 
 
 class _Pair(Struct, frozen=True, kw_only=True):

@@ -15,11 +15,12 @@ from typing import Any
 
 import msgspec
 
-from promptside_daemon.engine.gate import Sheet
+from promptside_daemon.engine.gate import Sheet, Untold
 from promptside_daemon.engine.task import FormState, Passed, StageRun, Task
 from promptside_daemon.toml_source import read_bytes
 from promptside_protocol import forms
 from promptside_protocol.errors import refused
+from promptside_protocol.queries import HeldDocument
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +66,24 @@ class Documents:
                 return self.kept(self._attempt(task, form), form.text)
         return forms.render(form.definition, forms.from_plain(form.definition, form.answers))
 
+    def left(self, task: Task, form: FormState, attempt: str) -> str:
+        """The text of a form that may have been replaced since; refuses where retention has taken it."""
+        current = find_form(task, form.document)
+        if current is not None and current.attempt == form.attempt:
+            return (
+                self.theirs(task, form) or self.draft(task, form)
+                if _is_text(form)
+                else self.draft(task, form)
+            )
+        if not form.text:
+            return forms.render(form.definition, forms.from_plain(form.definition, form.answers))
+        try:
+            return self.kept(attempt, form.text)
+        except FileNotFoundError:
+            if not _is_text(form):
+                return forms.render(form.definition, forms.from_plain(form.definition, form.answers))
+            raise refused("gone", "Retention has removed what this attempt wrote.") from None
+
     def on_disk(self, document: str) -> str | None:
         """The file's text; None where there is no file, or only behind a link out of the project.
 
@@ -94,18 +113,32 @@ class Documents:
         there = self.on_disk(form.document)
         return None if there is None or self._is_ours(task, form.document, there) else there
 
-    def write(self, task: Task, form: FormState, *, only_if_missing: bool = False) -> None:
+    def write(
+        self,
+        task: Task,
+        form: FormState,
+        *,
+        only_if_missing: bool = False,
+        catch_up: bool = False,
+        held: HeldDocument | None = None,
+    ) -> None:
         """Bring the file in line with the draft; what stood there and was not ours is kept first.
 
-        With `only_if_missing`, and where a person has changed a text since they approved it, theirs stays.
+        With `only_if_missing`, and where a person has changed a text since they approved it, theirs stays; with
+        `catch_up` so does a text that never was the draft's. A file that is `held` is left to who holds it, but
+        for a new attempt's, which waits for unsaved changes only (UX 2.1).
         """
         text = self.draft(task, form)
         there = self.on_disk(form.document)
         if there == text:
             self._note(task, form.document, text)
             return
+        if there is not None and held is not None and (held.unsaved or not _of_another_attempt(form, there)):
+            return
         if there is not None and not self._is_ours(task, form.document, there):
             if only_if_missing or _approved_text(task, form):
+                return
+            if catch_up and isinstance(form.definition, forms.TextDefinition) and not self._kept(task, there):
                 return
             self.keep(self._attempt(task, form), there)
         self.put(form.document, text)
@@ -119,7 +152,7 @@ class Documents:
         if not self.root.is_dir():
             raise refused("no-directory", f"{self.root} is not there any more.")
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, text.encode(), mode=0o644)
+        _replace(path, text.encode(), mode=0o644, sync=True)
 
     # --- orders -----------------------------------------------------------------------------------------
 
@@ -159,10 +192,46 @@ class Documents:
             difference=difference,
         )
 
+    def without_notes(self, task: Task, form: FormState, words: str = "") -> Untold:
+        """What a person wrote to the agent into a form, and the document without it (UX 2.2).
+
+        Notes that are among `words` were sent with the order by whoever read them; they are told once.
+        """
+        text = self.draft(task, form)
+        if isinstance(form.definition, forms.TextDefinition):
+            text = self.theirs(task, form) or text
+        found = forms.parse(form.definition, text).notes
+        if not found:
+            return Untold()
+        rest = forms.without_notes(text)
+        return Untold(
+            notes=tuple(
+                f"{note.ref}: {note.text}" if note.ref else note.text
+                for note in found
+                if not note.text or note.text not in words
+            ),
+            document=form.document,
+            shown=forms.shown(form.definition, rest),
+            text=self.keep(self._attempt(task, form), rest),
+        )
+
+    def take_notes(self, document: str, words: str) -> None:
+        """Remove those notes from a document without a form which an order has carried."""
+        there = self.on_disk(document)
+        rest = forms.without_notes(there, words) if there is not None else there
+        if rest is not None and rest != there:
+            self.put(document, rest)
+
     # --- whose a file is --------------------------------------------------------------------------------
 
     def _is_ours(self, task: Task, document: str, there: str) -> bool:
         return self._noted(task).get(document) == _digest(there)
+
+    def _kept(self, task: Task, there: str) -> bool:
+        """Whether this was what the daemon had once, in any attempt of the task."""
+        digest = _digest(there)
+        ids = (a.id for run in task.stages for a in run.attempts)
+        return any((self.attempts / one / "documents" / f"{digest}.md").exists() for one in ids)
 
     def _note(self, task: Task, document: str, text: str) -> None:
         noted = self._noted(task)
@@ -219,6 +288,16 @@ def _approved_text(task: Task, form: FormState) -> bool:
         return False
     run = next((r for r in task.stages if owns(r, form)), None)
     return run is not None and isinstance(run.status, Passed) and run.status.by is not None
+
+
+def _of_another_attempt(form: FormState, there: str) -> bool:
+    """Whether a document's last line names another attempt; one without such a line is taken for this one's."""
+    found = forms.attempt_in(there)
+    return found is not None and found != form.attempt
+
+
+def _is_text(form: FormState) -> bool:
+    return isinstance(form.definition, forms.TextDefinition)
 
 
 def _digest(text: str) -> str:

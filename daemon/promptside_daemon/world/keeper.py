@@ -27,6 +27,8 @@ EXIT_BYTES = 8192
 # How soon to look again for processes that were born while their parents were being killed.
 RESCAN_SECONDS = 0.01
 RESCAN_SECONDS_MOST = 0.5
+# How soon it is noticed that the directory was removed: no daemon finds the agent any more.
+LOOK_SECONDS = 5.0
 
 
 class Keeper:
@@ -97,9 +99,11 @@ class Keeper:
             now = time.monotonic()
             if self.due is not None and now >= self.due:
                 self.go_further()
+            elif removed():
+                self.stop("failed", "its directory was removed")
             self.forward()
             writers = [self.stdin] if self.pending else []
-            wait = None if self.due is None else max(0, self.due - now)
+            wait = LOOK_SECONDS if self.due is None else min(LOOK_SECONDS, max(0, self.due - now))
             for descriptor in select.select([self.control, self.wake], writers, [], wait)[0]:
                 if descriptor == self.control:
                     self.obey()
@@ -433,6 +437,17 @@ def send_signal(pid: int, started: str, number: int) -> None:
             posix.kill(pid, number)
     except OSError:
         pass  # gone meanwhile, or another user's
+
+
+def removed() -> bool:
+    """Whether what a daemon finds us by is gone, with the whole directory or alone."""
+    try:
+        posix.stat("keeper.json")
+    except FileNotFoundError:
+        return True
+    except OSError:
+        pass  # a disk that doesn't answer well now may do so later
+    return False
 
 
 def exists(path: str) -> bool:

@@ -92,6 +92,19 @@ def diff(keep: Path, before: str, after: str, paths: list[bytes] | None) -> byte
         return b"".join(_diff_one(keep, item) for item in changed if wanted is None or item.path in wanted)
 
 
+def content(keep: Path, tree: str, path: bytes, most: int) -> tuple[Entry | None, int, bytes | None]:
+    """What stands at a path of the tree, its size, and its bytes; None where those are too many, or not kept."""
+    with _said("a checkpoint could not be read"):
+        entry = _entries(keep, tree).get(path)
+        if entry is None:
+            return None, 0, b""
+        if not is_kept(entry):
+            return entry, int(entry.oid.partition(":")[0] or 0), None
+        stored = _content(keep / "copies" / "content", entry.oid)
+        size = stored.stat().st_size
+        return entry, size, stored.read_bytes() if size <= most else None
+
+
 def stage(keep: Path, tree: str, paths: Iterable[bytes], into: Path) -> None:
     """Writes files of the tree below a folder of ours."""
     with _said("a checkpoint could not be read"):

@@ -133,6 +133,20 @@ async def diff(kept: KeptGit, before: str, after: str, paths: list[bytes] | None
     return b"".join(parts)
 
 
+async def entry(kept: KeptGit, tree: str, path: bytes) -> Entry | None:
+    """What stands at a path of the tree; None if nothing does."""
+    ran = await _git(kept, "ls-tree", "-z", tree, "--", os.fsdecode(path))
+    found = ran.stdout.partition(b"\0")[0].partition(b"\t")
+    mode, kind, oid = found[0].decode().split(" ") if found[2] == path else ("0", "", "")
+    return Entry(int(mode, 8), oid) if kind in ("blob", "commit") else None
+
+
+async def content(kept: KeptGit, oid: str, most: int) -> tuple[int, bytes | None]:
+    """The size of a file of some tree, and its bytes; None where there are more than `most`."""
+    size = int((await _git(kept, "cat-file", "-s", oid)).text)
+    return size, (await _git(kept, "cat-file", "blob", oid)).stdout if size <= most else None
+
+
 async def stage(kept: KeptGit, tree: str, paths: Iterable[bytes], into: Path) -> None:
     """Writes files of the tree below a folder of ours; the index for it lies beside that folder."""
     await asyncio.to_thread(into.mkdir, parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -29,7 +30,7 @@ from promptside_daemon.settings import Settings, rules_with_checks
 from promptside_daemon.toml_source import read_bytes
 from promptside_daemon.world import rehearsal
 from promptside_daemon.world.attempt import Attempt, AttemptSpec, Limits
-from promptside_daemon.world.claude import argv, messages, version
+from promptside_daemon.world.claude import argv, messages, unsaved_hook, version
 from promptside_daemon.world.claude.version import Version
 from promptside_daemon.world.documents import Documents, write_json
 from promptside_daemon.world.preparation import Preparation
@@ -37,6 +38,8 @@ from promptside_daemon.world.processes import MARK
 from promptside_daemon.world.secrets import note_secrets, redactor_for
 from promptside_protocol import forms
 
+UNSAVED = "unsaved.json"
+"""In an attempt's directory: the files that editors hold unsaved, each with its editor; empty if there are none."""
 GRACE_SECONDS = 5.0
 MEMORY_BYTES = 200_000
 """Of a CLAUDE.md; the CLI itself warns from 40,000 characters on."""
@@ -162,6 +165,7 @@ class Launcher:
             max_budget_usd=limits.budget_usd or None,
             root=os.geteuid() == 0,
             sandboxed=environment.get("IS_SANDBOX") == "1",
+            before_edits=_before_edits(hand.directory / UNSAVED),
         )
         try:
             driven = argv.driven(launch)
@@ -400,6 +404,12 @@ def content(definition: forms.Definition, text: str) -> str:
         return forms.parse(definition, text).bodies.get("", text).strip()
     lines = text.split("\n")
     return "\n".join(line for line in lines if not line.startswith(("> ", "<!-- promptside "))).strip()
+
+
+def _before_edits(held: Path) -> str:
+    """The hook as a shell's line: nothing is started while the list is empty, and a fault of ours blocks nothing."""
+    program = shlex.join([sys.executable, "-I", "-S", unsaved_hook.__file__, str(held)])
+    return f"[ -s {shlex.quote(str(held))} ] || exit 0; {program} 2>/dev/null || exit 0"
 
 
 def _goes_on(order: Order) -> bool:

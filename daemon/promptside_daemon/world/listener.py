@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import assert_never
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from promptside_daemon.engine import events
@@ -31,10 +33,11 @@ from promptside_daemon.engine.task import Attempt as AttemptState
 from promptside_daemon.world.activity import brief
 from promptside_daemon.world.answer import Answer
 from promptside_daemon.world.attempt import Attempt
-from promptside_daemon.world.claude import messages, readings, rules
+from promptside_daemon.world.claude import messages, readings, rules, unsaved_hook
 from promptside_daemon.world.claude.outcome import Ending, Outcome, hopeless
 from promptside_daemon.world.claude.reader import Reader
 from promptside_daemon.world.claude.readings import Reading
+from promptside_daemon.world.claude.toollines import shown_path
 from promptside_daemon.world.evidence import Evidence
 from promptside_daemon.world.launch import Driving
 from promptside_daemon.world.redact import Redactor
@@ -44,6 +47,8 @@ log = logging.getLogger(__name__)
 
 Acted = Callable[[Reading, Redactor], None]
 """Told of each reading, with what its words must be redacted by."""
+_UNSAVED = "Unsaved"
+"""Tool of the rules that allow changing a file which an editor holds unsaved; the CLI has none of that name."""
 WHAT_LIMIT = 64 * 1024
 """Characters of a command that a person is asked about; it is kept with the task."""
 SETTLED_LIMIT = 500
@@ -247,6 +252,9 @@ class Listener:
         what = self._redactor.text(rules.wanted(asked))
         if len(what) > WHAT_LIMIT:
             what = f"{what[:WHAT_LIMIT]} … ({len(what) - WHAT_LIMIT} more characters)"
+        held = _held(asked)
+        if held is not None and (event := self._of_unsaved(asked, what, held)) is not None:
+            return event
         if self._driving.on_ask == "allow":
             return self._settled(asked.at, asked.request, asked.tool, what, "")
         allowed = self._rules()
@@ -274,6 +282,37 @@ class Listener:
             text=rules.sentence(shown, self._stage.name, self._root),
             why=self._redactor.text(asked.reason or ""),
             rule=rule,
+        )
+
+    def _of_unsaved(self, asked: readings.PermissionAsked, what: str, held: _Held) -> AnyEvent | None:
+        """A change of a file that an editor holds unsaved is a person's to allow, whatever the rules say (ED-11).
+
+        None if the stage may not make it anyhow.
+        """
+        allowed = self._rules()
+        if self._driving.on_ask == "deny" and not rules.covered(allowed, asked, self._root):
+            return None
+        name = shown_path(held.file, self._root)
+        rule = rules.Rule(_UNSAVED, name)
+        if rule in allowed:
+            return self._settled(asked.at, asked.request, asked.tool, what, "")
+        task = self._current()
+        said = f"{name} has unsaved changes in {held.client}."
+        if task is None or task.on_ask != "wait":
+            reason = f"{said} Leave that file alone: nobody is there to be asked."
+            return self._settled(asked.at, asked.request, asked.tool, what, reason)
+        shown = replace(asked, input=self._redactor.data(brief(asked.input)))
+        return events.PermissionAsked(
+            at=self._clock(),
+            attempt=self._id,
+            offset=asked.at,
+            request=asked.request,
+            tool=asked.tool,
+            what=what,
+            text=rules.sentence(shown, self._stage.name, self._root),
+            why=f"{said} Save it first, or allow this and keep your version in the editor.",
+            rule=str(rule),
+            held=held.file,
         )
 
     def _settled(self, at: int, request: str, tool: str, what: str, reason: str) -> AnyEvent:
@@ -388,6 +427,24 @@ class Listener:
                 return messages.answer_questions(asked, said)
             case _:
                 assert_never(message)
+
+
+class _Held(Struct, frozen=True, kw_only=True):
+    """The file that is about to be changed, and the editor that holds it unsaved."""
+
+    file: str
+    client: str
+
+
+def _held(asked: readings.PermissionAsked) -> _Held | None:
+    """What our hook said, where it was our hook that had this asked."""
+    reason = asked.reason or ""
+    if asked.reason_kind != "hook" or not reason.startswith(unsaved_hook.MARK):
+        return None
+    try:
+        return msgspec.json.decode(reason.removeprefix(unsaved_hook.MARK), type=_Held)
+    except msgspec.DecodeError:
+        return None
 
 
 def _lost(request: str) -> bytes:

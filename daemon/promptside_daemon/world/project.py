@@ -12,19 +12,21 @@ from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, assert_never
 
+import msgspec
+
 from promptside_daemon.engine import effects
-from promptside_daemon.engine.events import ArtifactChanged, FilesRestored, Woke
+from promptside_daemon.engine.events import ArtifactChanged, FilesRestored, UnsavedCleared, Woke
 from promptside_daemon.engine.task import Passed, Task
 from promptside_daemon.loop import Loop
 from promptside_daemon.settings import Settings
 from promptside_daemon.world import checkpoint, git
 from promptside_daemon.world.activity import Activities
 from promptside_daemon.world.checkpoint import CheckpointFailed
-from promptside_daemon.world.documents import Documents, find_form
+from promptside_daemon.world.documents import Documents
 from promptside_daemon.world.follow import Follower, Watch
-from promptside_daemon.world.launch import Launcher
+from promptside_daemon.world.launch import UNSAVED, Launcher
 from promptside_daemon.world.runner import Runner, read_checkpoint
-from promptside_daemon.world.taskfile import task_file
+from promptside_daemon.world.writing import Writer
 from promptside_protocol import forms
 from promptside_protocol.errors import PromptsideError
 
@@ -51,12 +53,14 @@ class World:
         trusted: Callable[[], bool],
         environment: Callable[[int], Mapping[str, str]],
         activities: Activities,
+        unsaved: Callable[[], Mapping[str, str]],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.root = root
         self.attempts = directory / "attempts"
         self.keep = directory / "keep"
         self.documents = Documents(root, self.attempts)
+        self.writer = Writer(self.documents, self._find, self.watch)
         self.launcher = Launcher(
             root=root,
             documents=self.documents,
@@ -70,26 +74,29 @@ class World:
         self._loop = loop
         self._follower = follower
         self._activities = activities
+        self._unsaved = unsaved
+        self._listing = asyncio.Lock()
         self._clock = clock
         self._doing: set[asyncio.Task[None]] = set()
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._watches: dict[int, Watch] = {}
         self._looks: set[int] = set()
-        self._unwritten: dict[str, tuple[Task, bool]] = {}
-        self._writing: asyncio.Task[None] | None = None
         self._excluded = False
 
     # --- effects ------------------------------------------------------------------------------------------
 
-    def act(self, task: Task, wanted: tuple[effects.Effect, ...]) -> None:
-        """Begin the effects of a committed step."""
+    def act(self, task: Task, wanted: tuple[effects.Effect, ...]) -> asyncio.Future[Any] | None:
+        """Begin the effects of a committed step; the answer is done when its documents are written."""
+        writing: list[asyncio.Future[None]] = []
         for effect in wanted:
             try:
-                self._act(task, effect)
+                if (document := self._act(task, effect)) is not None:
+                    writing.append(document)
             except Exception:
                 log.exception("an effect failed: %r", effect)
+        return asyncio.gather(*writing) if writing else None
 
-    def _act(self, task: Task, effect: effects.Effect) -> None:
+    def _act(self, task: Task, effect: effects.Effect) -> asyncio.Future[None] | None:
         match effect:
             case effects.WantSlot():
                 pass  # slots are the daemon's to give
@@ -104,13 +111,14 @@ class World:
             case effects.StopAttempt(attempt=attempt, reason=reason):
                 self._runner(task, attempt).stop(reason)
             case effects.WriteDocument(document=document, only_if_missing=only_if_missing):
-                self._write(task, document, only_if_missing=only_if_missing)
+                return self._write(task, document, only_if_missing=only_if_missing)
             case effects.RestoreFiles():
                 self._do(self._restore(task, effect))
             case effects.WakeAt(at=at):
                 self._wake_at(task.id, at)
             case _:
                 assert_never(effect)
+        return None
 
     def _runner(self, task: Task, attempt: str) -> Runner:
         if attempt not in self.runners:
@@ -127,6 +135,7 @@ class World:
                 rules=lambda: self.rules,
                 tell=lambda event: self._loop.observe(number, event),
                 others=lambda: self._touched_by_others(attempt),
+                list_unsaved=lambda: self._list_unsaved(attempt),
                 acted=lambda reading, redactor: self._activities.acted(number, attempt, reading, redactor),
                 clock=self._clock,
             )
@@ -158,6 +167,28 @@ class World:
             paths |= runner.meanwhile if name == attempt else runner.evidence.touched()
         return frozenset(paths)
 
+    # --- what editors hold unsaved ------------------------------------------------------------------------
+
+    def unsaved_changed(self, cleared: Mapping[str, str]) -> None:
+        """Editors hold other files now; `cleared` are those that none holds any more, with the words for it."""
+        for attempt in self.runners:
+            self._do(self._list_unsaved(attempt))
+        for task in self._loop.open_tasks():
+            for asked in task.open_decisions:
+                if asked.held in cleared:
+                    words = cleared[asked.held]
+                    event = UnsavedCleared(at=self._clock(), decision=asked.id, words=words)
+                    self._loop.observe(task.id, event)
+
+    async def _list_unsaved(self, attempt: str) -> None:
+        """Write down beside an attempt what it must ask about before it changes it."""
+        async with self._listing:  # so that the newest list is the one that stays
+            held = self._unsaved()
+            try:
+                await asyncio.to_thread(_list, self.attempts / attempt, held)
+            except OSError as error:
+                log.warning("attempt %s can't be told of unsaved files: %s", attempt, error)
+
     def _wake_at(self, task: int, at: float) -> None:
         old = self._timers.pop(task, None)
         if old is not None:
@@ -176,35 +207,20 @@ class World:
 
     # --- documents ----------------------------------------------------------------------------------------
 
-    def _write(self, task: Task, document: str, *, only_if_missing: bool) -> None:
-        """Have a document written; of several that wait, the newest. One at a time, so that none is overtaken."""
-        waiting = self._unwritten.get(document)
-        self._unwritten[document] = (task, only_if_missing and (waiting is None or waiting[1]))
-        if self._writing is None:
-            self._writing = self._do(self._write_all())
+    def _write(self, task: Task, document: str, *, only_if_missing: bool) -> asyncio.Future[None]:
+        return self.writer.write(task, document, only_if_missing=only_if_missing)
 
-    async def _write_all(self) -> None:
-        try:
-            while self._unwritten:
-                document = next(iter(self._unwritten))
-                task, only_if_missing = self._unwritten.pop(document)
-                try:
-                    await asyncio.to_thread(self._write_one, task, document, only_if_missing)
-                except (OSError, PromptsideError) as error:
-                    # The draft is in the database; the file is only its rendering.
-                    log.warning("%s could not be written: %s", document, error)
-                self.watch(task)
-        finally:
-            self._writing = None
+    async def _find(self, number: int) -> Task:
+        return (await self._loop.load(number))[0]
 
-    def _write_one(self, task: Task, document: str, only_if_missing: bool) -> None:
-        if document == f"{task.directory}/task.md":
-            if not only_if_missing or self.documents.on_disk(document) is None:
-                self.documents.put(document, task_file(task))
-            return
-        form = find_form(task, document)
-        if form is not None:
-            self.documents.write(task, form, only_if_missing=only_if_missing)
+    async def take_notes(self, task: Task, words: str) -> None:
+        """Remove from the task's own file the notes that went to the agent; an editor that holds it does it."""
+        document = f"{task.directory}/task.md"
+        if words and not self.writer.is_held(document):
+            try:
+                await asyncio.to_thread(self.documents.take_notes, document, words)
+            except (OSError, PromptsideError) as error:
+                log.warning("the notes in %s could not be removed: %s", document, error)
 
     async def _exclude(self) -> None:
         """Keep our own files out of the person's commits (DA-11)."""
@@ -319,6 +335,15 @@ class World:
         after = read_checkpoint(directory / "after.json")
         return await checkpoint.changed(self.root, self.keep, before, after)
 
+    async def file_at(self, task: Task, stage: str, attempt: int, path: str, side: str) -> checkpoint.File:
+        """A file of the project before an attempt or after it, while it runs as it is now."""
+        directory = self._directory(task, stage, attempt)
+        before = read_checkpoint(directory / "before.json") if directory else None
+        if directory is None or before is None:
+            raise CheckpointFailed(f"no files were kept for attempt {attempt} of {stage}")
+        wanted = before if side == "before" else read_checkpoint(directory / "after.json")
+        return await checkpoint.file_at(self.root, self.keep, wanted, path)
+
     async def _restore(self, task: Task, wanted: effects.RestoreFiles) -> None:
         """Put files back, and tell what came of it, in any case: the order was acknowledged."""
         pair = self._pair(task, wanted.stage, wanted.attempt)
@@ -370,10 +395,16 @@ class World:
 
     async def close(self) -> None:
         """Let go of everything; agents at work go on."""
-        if self._writing is not None:
-            await asyncio.wait([self._writing])
+        await self.writer.idle()
         for number in (*self._timers, *self._watches):
             self.let_go(number)
         for doing in list(self._doing):
             doing.cancel()
         await asyncio.gather(*self._doing, return_exceptions=True)
+
+
+def _list(directory: Path, held: Mapping[str, str]) -> None:
+    if directory.is_dir():
+        beside = directory / f".{UNSAVED}"
+        beside.write_bytes(msgspec.json.encode(held) if held else b"")
+        beside.replace(directory / UNSAVED)

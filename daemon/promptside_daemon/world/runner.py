@@ -76,6 +76,7 @@ class Runner:
         rules: Callable[[], tuple[str, ...]],
         tell: Callable[[AnyEvent], None],
         others: Callable[[], frozenset[str]],
+        list_unsaved: Callable[[], Coroutine[Any, Any, None]],
         acted: Acted,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -91,6 +92,7 @@ class Runner:
         self._acted = acted
         self._tell = tell
         self._others = others
+        self._list_unsaved = list_unsaved
         self._clock = clock
         self._woken = asyncio.Event()
         self._deliver = False
@@ -169,6 +171,7 @@ class Runner:
                 await self._end(Attempt(self.hand.directory / "preparation"), self._stop)
             if failure is not None or self._stop:
                 return failure
+        await self._list_unsaved()
         try:
             await asyncio.to_thread(self._launcher.greet, self.hand)
             await asyncio.to_thread(self.hand.start)

@@ -15,6 +15,7 @@ def task_file(task: Task) -> str:
         stage="task",
         attempt=1,
         title=f"Task {task.id}",
+        sentence="What was ordered. A line that begins with >> is a note to the agent; send it with an action.",
         fields=(
             Field(key="title", label="Title", widget="line", required=True, value=_line(task.title)),
             Field(key="description", label="Description", required=True, value=task.description),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable, Iterator
@@ -49,6 +50,13 @@ class Skipped(Struct, frozen=True, kw_only=True):
 def name(path: bytes) -> str:
     """The path as valid text: bytes that are no UTF-8 become `\\xNN`."""
     return path.decode("utf-8", "backslashreplace")
+
+
+def bytes_of(shown: str) -> tuple[bytes, ...]:
+    """The paths that `name` may have shown so; two where a name may hold a backslash or a byte that is no text."""
+    plain = os.fsencode(shown)
+    escaped = re.sub(rb"\\x([0-9a-f]{2})", lambda found: bytes([int(found[1], 16)]), plain)
+    return (plain,) if escaped == plain else (plain, escaped)
 
 
 def is_kept(entry: Entry) -> bool:

@@ -33,6 +33,7 @@ from promptside_protocol.forms.draft import Conflict, Merged, difference, edited
 from promptside_protocol.forms.fields import field_values
 from promptside_protocol.forms.form import (
     apply,
+    attempt_in,
     decision_text,
     from_plain,
     lacks,
@@ -40,9 +41,21 @@ from promptside_protocol.forms.form import (
     render,
     shown,
     to_plain,
+    without_notes,
 )
 from promptside_protocol.forms.outputs import SCHEMAS, definition_of, fields_schema, label_of
 from promptside_protocol.forms.questionnaire import Asked, questions
+from promptside_protocol.forms.view import (
+    FormChoice,
+    FormItem,
+    FormNote,
+    FormPlace,
+    FormProblem,
+    FormSuggestion,
+    FormView,
+    form_view,
+    full_answer,
+)
 
 __all__ = [
     "SCHEMAS",
@@ -58,7 +71,14 @@ __all__ = [
     "Field",
     "FieldsAnswers",
     "FieldsDefinition",
+    "FormChoice",
     "FormError",
+    "FormItem",
+    "FormNote",
+    "FormPlace",
+    "FormProblem",
+    "FormSuggestion",
+    "FormView",
     "Lack",
     "Merged",
     "Note",
@@ -74,13 +94,16 @@ __all__ = [
     "TextDefinition",
     "Tick",
     "apply",
+    "attempt_in",
     "decision_text",
     "definition_of",
     "difference",
     "edited",
     "field_values",
     "fields_schema",
+    "form_view",
     "from_plain",
+    "full_answer",
     "label_of",
     "lacks",
     "merge",
@@ -89,4 +112,5 @@ __all__ = [
     "render",
     "shown",
     "to_plain",
+    "without_notes",
 ]

@@ -88,6 +88,8 @@ class FieldsDefinition(Form, frozen=True, kw_only=True, tag="fields", tag_field=
     """A structured output that a person corrects."""
 
     fields: tuple[Field, ...]
+    sentence: str = ""
+    """What to do, where it isn't to correct what an agent wrote."""
 
 
 class Choice(Struct, frozen=True, kw_only=True):

@@ -195,13 +195,17 @@ def _words(definition: FieldsDefinition, _bodies: dict[str, str], answers: Field
     return "\n\n".join(parts)
 
 
+def _sentence(definition: FieldsDefinition) -> str:
+    if definition.sentence:
+        return definition.sentence
+    if any(f.required for f in definition.fields):
+        return "Correct what the agent wrote. Fields marked (required) must not be empty."
+    return "Correct what the agent wrote. Then approve."
+
+
 KIND: Kind[FieldsDefinition, FieldsAnswers] = Kind(
     name="fields",
-    sentence=lambda definition: (
-        "Correct what the agent wrote. Fields marked (required) must not be empty."
-        if any(f.required for f in definition.fields)
-        else "Correct what the agent wrote. Then approve."
-    ),
+    sentence=_sentence,
     number=lambda _: None,
     ids=lambda definition: [f.key for f in definition.fields],
     render=_render,

@@ -14,9 +14,11 @@ from promptside_protocol.forms.document import Answers, Definition, Lack, Note, 
 from promptside_protocol.forms.escape import one_line
 from promptside_protocol.forms.grammar import (
     ANSWER,
+    BLANKS,
     BULLET,
     LINE_END,
     TICK,
+    TRAILER,
     Page,
     Section,
     frame_problems,
@@ -99,6 +101,26 @@ def to_plain(answers: Answers) -> dict[str, Any]:
     return plain
 
 
+def without_notes(text: str, words: str | None = None) -> str:
+    """The document without its notes to the agent; with `words`, only without those that are among them."""
+    page = Page(text)
+    taken = notes(page, {})
+    gone = {
+        at
+        for note in taken
+        if words is None or (note.text and note.text in words)
+        for at in range(note.line - 1, note.line - 1 + _lines_of(page, note.line - 1))
+    }
+    return _edited(text, [Edit(at, at + 1, ()) for at in sorted(gone)]) if gone else text
+
+
+def attempt_in(text: str) -> int | None:
+    """The attempt that a document's last line names; None if it names none."""
+    lines = reversed(LINE_END.split(text))
+    found = next((f for line in lines if (f := TRAILER.match(line.rstrip(BLANKS)))), None)
+    return int(found[3]) if found is not None else None
+
+
 def decision_text(definition: Definition, text: str, answers: Answers) -> str:
     """The prompt variable `user_decision` for the next stage (ST-4), items as the document has them."""
     kind = kind_of(definition)
@@ -159,6 +181,14 @@ def _edited(text: str, edits: list[Edit]) -> str:
         done = edit.end
     out += [line + mark for line, mark in zip(parts[done:], ends[done:], strict=True)]
     return "".join(out)
+
+
+def _lines_of(page: Page, start: int) -> int:
+    """How many lines in a row from this one on are notes."""
+    end = start
+    while end in page.notes:
+        end += 1
+    return end - start
 
 
 def _broken(found: dict[str, Section], problems: list[Problem]) -> frozenset[str]:

@@ -30,12 +30,14 @@ class Span(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True, kw_only=True):
-    """One line; `ref` names what it is about (`task/12`, `stage/research`, `decision/Q1`)."""
+    """One line; `ref` names what it is about (`task/12`, `stage/research`, `path/src/a.py:3`)."""
 
     spans: tuple[Span, ...] = ()
     fold: Fold = ""
     ref: str = ""
     offers: tuple[Offer, ...] = ()
+    project: str = ""
+    """The path of the project that it is about, where a page holds several."""
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -55,12 +57,16 @@ class Look(Struct, frozen=True, kw_only=True):
     """None is the zone of this machine."""
     me: str = ""
     """The name under which the daemon keeps what this person did: it reads “you”."""
+    calls: bool = True
+    """Whether what to do next is said as calls of the terminal; else the offers stand there themselves."""
 
 
-def line(*parts: Span | str, fold: Fold = "", ref: str = "", offers: tuple[Offer, ...] = ()) -> Line:
+def line(
+    *parts: Span | str, fold: Fold = "", ref: str = "", offers: tuple[Offer, ...] = (), project: str = ""
+) -> Line:
     """A line of spans and plain text; empty pieces are left out."""
-    spans = (Span(part) if isinstance(part, str) else part for part in parts)
-    return Line(spans=tuple(span for span in spans if span.text), fold=fold, ref=ref, offers=offers)
+    spans = tuple(span for part in parts if (span := Span(part) if isinstance(part, str) else part).text)
+    return Line(spans=spans, fold=fold, ref=ref, offers=offers, project=project)
 
 
 def text_of(drawn: Line) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from promptside_protocol.pages.page import Line, Look, Page, Role, Span, line
 from promptside_protocol.pages.plain import cells, one_line, pad
-from promptside_protocol.pages.words import mark, several
-from promptside_protocol.views import ProjectView
+from promptside_protocol.pages.words import mark, offer_line, several
+from promptside_protocol.views import Offer, ProjectView
 
 _TRUST = {
     "none_needed": "",
@@ -20,10 +20,17 @@ _TRUST = {
 def projects_page(projects: Sequence[ProjectView], look: Look) -> Page:
     """One line a project, its path never cut."""
     if not projects:
-        empty = (line("No project yet."), line(Span("Next: ", "muted"), "promptside project add"))
+        empty = (line("No project yet."), _first(look))
         return Page(title="projects", lines=empty)
     width = max(cells(one_line(project.name)) for project in projects)
     return Page(title="projects", lines=tuple(one for p in projects for one in _lines(p, width, look)))
+
+
+def _first(look: Look) -> Line:
+    if look.calls:
+        return line(Span("Next: ", "muted"), "promptside project add")
+    offer = Offer(command="promptside.addProject", title="Add This Folder as a Project", primary=True)
+    return offer_line(offer, look, "Next: ")
 
 
 def _lines(project: ProjectView, width: int, look: Look) -> list[Line]:

@@ -27,7 +27,8 @@ def rules_page(rules: Sequence[RuleView], look: Look) -> Page:
         )
         for rule in rules
     ]
-    lines += [line(), line(Span("Remove one: ", "muted"), f"promptside rules remove {rules[0].id}")]
+    if look.calls:
+        lines += [line(), line(Span("Remove one: ", "muted"), f"promptside rules remove {rules[0].id}")]
     return Page(title="rules", lines=tuple(lines))
 
 
@@ -44,5 +45,9 @@ def _origin(rule: RuleView, look: Look) -> str:
 def _remove(rule: RuleView) -> Offer:
     call = f"promptside rules remove {rule.id}"
     return Offer(
-        command="removeRule", title="Remove", args={"rule": rule.id}, place=f"rule/{rule.id}", hint=call
+        command="promptside.removeRule",
+        title="Remove",
+        args={"rule": rule.id},
+        place=f"rule/{rule.id}",
+        hint=call,
     )

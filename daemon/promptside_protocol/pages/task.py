@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from promptside_protocol.pages.page import Line, Look, Page, Role, Span, line
 from promptside_protocol.pages.plain import cut, one_line, pad
 from promptside_protocol.pages.stage import attempt_lines, stage_line
 from promptside_protocol.pages.waiting import calls, need, waiting_lines
-from promptside_protocol.pages.words import clock, duration, money, several, tokens, who
+from promptside_protocol.pages.words import clock, duration, money, offer_line, several, tokens, who
 from promptside_protocol.views import Activity, DecisionView, Step, TaskView
 
 
@@ -22,7 +24,9 @@ def task_page(view: TaskView, look: Look, activity: Activity | None = None) -> P
     if view.waiting_for is not None:
         lines += [line(), line(Span(f"Waits for you: {need(view.waiting_for)}", "waiting"), fold="open")]
         lines += [_inside(one) for one in waiting_lines(view, look)]
-        lines += [_inside(one) for one in call_lines(view)]
+        lines += [_inside(one) for one in call_lines(view)] if look.calls else []
+    if not look.calls:
+        lines += _choices(view, look)
     if activity is not None and activity.last:
         lines += [line(), line(Span("Last actions", "title"), fold="open")]
         lines += [_step(step, look) for step in activity.last]
@@ -46,6 +50,15 @@ def heading(view: TaskView, look: Look) -> Line:
         ref=ref,
         offers=view.offers,
     )
+
+
+def _choices(view: TaskView, look: Look) -> list[Line]:
+    """What can be done with the task, below what waits; what is about one item stands at the item."""
+    offers = [offer for offer in view.offers if not offer.place]
+    if not offers:
+        return []
+    head = [] if view.waiting_for is not None else [line(Span("What you can do", "title"), fold="open")]
+    return [line(), *head, *(_inside(offer_line(offer, look)) for offer in offers)]
 
 
 def call_lines(view: TaskView) -> list[Line]:
@@ -129,11 +142,11 @@ def _step(step: Step, look: Look) -> Line:
         "stderr" if step.role == "stderr" or step.ok is False else "tool" if step.role == "tool" else ""
     )
     ago = Span(f"   {duration(look.now - step.at)} ago", "muted") if step.at else ""
+    place = f"path/{step.path}" + (f":{step.line}" if step.line is not None else "") if step.path else ""
     if step.role == "tool":
-        return line(
-            "  ", Span(pad(head, 8), role), " ", Span(rest.strip(), "path"), ago, fold="inside", ref=step.path
-        )
-    return line("  ", Span(one_line(step.text), role), ago, fold="inside", ref=step.path)
+        words = Span(rest.strip(), "path")
+        return line("  ", Span(pad(head, 8), role), " ", words, ago, fold="inside", ref=place)
+    return line("  ", Span(one_line(step.text), role), ago, fold="inside", ref=place)
 
 
 def _digest(shown: str, look: Look) -> str:
@@ -144,8 +157,8 @@ def _digest(shown: str, look: Look) -> str:
 
 
 def _indented(drawn: Line) -> Line:
-    return Line(spans=(Span("  "), *drawn.spans), fold=drawn.fold, ref=drawn.ref, offers=drawn.offers)
+    return replace(drawn, spans=(Span("  "), *drawn.spans))
 
 
 def _inside(drawn: Line) -> Line:
-    return Line(spans=drawn.spans, fold="inside", ref=drawn.ref, offers=drawn.offers)
+    return replace(drawn, fold="inside")

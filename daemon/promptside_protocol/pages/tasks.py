@@ -9,8 +9,8 @@ from msgspec import Struct
 from promptside_protocol.pages.page import Fold, Line, Look, Page, Role, Span, line
 from promptside_protocol.pages.plain import cells, cut, one_line, pad
 from promptside_protocol.pages.waiting import need
-from promptside_protocol.pages.words import day, duration, mark, money
-from promptside_protocol.views import StageView, TaskView
+from promptside_protocol.pages.words import day, duration, mark, money, offer_line
+from promptside_protocol.views import Offer, StageView, TaskView
 
 GROUPS: tuple[tuple[str, str, bool], ...] = (
     ("waiting", "Waiting for you", True),
@@ -58,8 +58,17 @@ def tasks_page(
         )
         lines += _drawn(rows, look)
     if not tasks:
-        lines = [line("No task yet."), line(Span("Next: ", "muted"), 'promptside task new "..."')]
+        lines = [line("No task yet."), _first(look)]
     return Page(title="tasks", lines=tuple(lines))
+
+
+def _first(look: Look) -> Line:
+    if look.calls:
+        return line(Span("Next: ", "muted"), 'promptside task new "..."')
+    offer = Offer(
+        command="promptside.newTask", title="New Task…", primary=True, hint='promptside task new "..."'
+    )
+    return offer_line(offer, look, "Next: ")
 
 
 def group_of(task: TaskView) -> str:
@@ -144,6 +153,7 @@ def _drawn(rows: list[_Row], look: Look) -> list[Line]:
                 fold="inside",
                 ref=f"task/{row.task.id}",
                 offers=row.task.offers,
+                project=row.task.project,
             )
         )
     return lines

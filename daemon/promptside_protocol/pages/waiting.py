@@ -83,7 +83,7 @@ def question(decision: DecisionView) -> list[Line]:
         if decision.why:
             lines.append(line("      ", Span(one_line(decision.why), "muted"), ref=ref))
         return lines
-    kind = _KINDS[decision.kind] + (", required" if decision.required else "")
+    kind = QUESTION_KINDS[decision.kind] + (", required" if decision.required else "")
     lines = [
         line(
             "  ",
@@ -186,7 +186,7 @@ def _gloss(decision: DecisionView) -> str:
     return "required" if decision.required else ""
 
 
-_KINDS = {
+QUESTION_KINDS = {
     "one": "choose one",
     "any": "choose any",
     "text": "text",

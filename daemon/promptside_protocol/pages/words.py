@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from promptside_protocol.pages.page import Look, Role, Span
+from promptside_protocol.pages.page import Line, Look, Role, Span, line
 from promptside_protocol.pages.plain import one_line
 from promptside_protocol.views import Offer, StageStatus
 
@@ -29,6 +29,14 @@ STAGE_ROLES: dict[StageStatus, Role] = {
     "skipped": "skipped",
     "failed": "failed",
 }
+
+CLIENTS = {"vscode": "VS Code", "terminal": "the terminal", "sublime": "Sublime Text", "lsp": "an editor"}
+"""Clients whose name in a sentence is not just their word with a capital."""
+
+
+def client_name(word: str) -> str:
+    """A client as a sentence names it: `vscode` is VS Code."""
+    return CLIENTS.get(word) or word[:1].upper() + word[1:]
 
 
 def mark(role: Role, look: Look) -> Span:
@@ -105,6 +113,18 @@ def label(key: str) -> str:
     """The label of a field: `test_plan` is “Test plan” (UX 2.6)."""
     words = key.replace("_", " ").replace("-", " ").strip()
     return words[:1].upper() + words[1:]
+
+
+def offer_line(offer: Offer, look: Look, head: str = "  ") -> Line:
+    """What can be done, to be chosen there; what can't be done now says why."""
+    at = f"offer/{offer.command}"
+    if offer.blocked is not None:
+        reason = f"   {one_line(offer.blocked)}"
+        return line(
+            head, Span(one_line(offer.title), "muted"), Span(reason, "muted"), ref=at, offers=(offer,)
+        )
+    sign = "▸ " if look.unicode else "> "
+    return line(head, Span(f"{sign}{one_line(offer.title)}", "title"), ref=at, offers=(offer,))
 
 
 def open_offers(offers: tuple[Offer, ...], place: str) -> tuple[Offer, ...]:

@@ -15,6 +15,7 @@ from promptside_protocol.forms import Problem
 from promptside_protocol.forms.form import apply, from_plain
 from promptside_server.board import SOURCE
 from promptside_server.documents import Reading, documents
+from promptside_server.mending import mends, restored
 from promptside_server.offered import (
     REDO,
     WRITE_A_NOTE,
@@ -22,7 +23,6 @@ from promptside_server.offered import (
     answers_of,
     document_acts,
     item_acts,
-    restored,
 )
 from promptside_server.server import Server
 from promptside_server.shared import give
@@ -59,16 +59,17 @@ def drawn(
     server: Server, act: Act, kind: str, diagnostics: list[types.Diagnostic] | None = None
 ) -> Action | None:
     """An act that is an order, as a code action; None where it can't be shown."""
-    command = types.Command(title=act.title, command=act.command, arguments=[act.args])
+    title = act.sure if act.sure and not (server.editor.ask or server.editor.ours) else act.title
+    command = types.Command(title=title, command=act.command, arguments=[act.args])
     if act.blocked is not None:
         if not (server.editor.disabled_actions and literals(server)):
             return None
         disabled = types.CodeActionDisabled(reason=act.blocked)
-        return types.CodeAction(title=act.title, kind=kind, disabled=disabled)
+        return types.CodeAction(title=title, kind=kind, disabled=disabled)
     if not literals(server):
         return command
     return types.CodeAction(
-        title=act.title, kind=kind, command=command, is_preferred=act.primary or None, diagnostics=diagnostics
+        title=title, kind=kind, command=command, is_preferred=act.primary or None, diagnostics=diagnostics
     )
 
 
@@ -84,11 +85,22 @@ def _actions(server: Server, reading: Reading, params: types.CodeActionParams) -
         kind = types.CodeActionKind.QuickFix if here else ITEM_KIND
         found += [a for act in item_acts(reading, ref) if (a := _as_action(server, reading, act, kind, here))]
     found += _mends(server, reading, first, last, ours)
-    acts = document_acts(reading)
+    there = {action.title for action in found}
+    acts = [*(act for act in mends(reading) if act.title not in there), *document_acts(reading)]
+    acts.sort(key=_weight)
     found += [a for act in acts if (a := _as_action(server, reading, act, KIND))]
     if wanted:
         found = [a for a in found if isinstance(a, types.Command) or _fits(a, wanted)]
     return found
+
+
+def _weight(act: Act) -> int:
+    """Some editors propose the first action: what is wanted next, else what only changes the buffer, is in front."""
+    if act.blocked is None and (act.primary or (act.command == REDO and act.note_at is None)):
+        return 0
+    if act.answers is not None:
+        return 1
+    return 2 if act.note_at is not None or act.text is not None else 3
 
 
 def _as_action(

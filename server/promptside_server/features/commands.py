@@ -16,21 +16,31 @@ from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from promptside_protocol import forms
 from promptside_protocol.commands import (
     COMMANDS,
+    Ack,
     Approve,
     Command,
     Deny,
+    EditDraft,
     NewTask,
     Redo,
     RemoveProject,
+    Run,
     Say,
     SendAnswers,
+    StartCommand,
 )
 from promptside_protocol.errors import PromptsideError, Refused, refused
 from promptside_protocol.queries import GetForm
 from promptside_protocol.views import TaskView
-from promptside_server.documents import carried, documents
-from promptside_server.features.notes import begin_note
-from promptside_server.offered import notes_of
+from promptside_server.comments import with_comments
+from promptside_server.context import Context, context, place_in
+from promptside_server.dangers import Danger, danger
+from promptside_server.documents import Order, documents, uri_of
+from promptside_server.features.asking import asks, yes
+from promptside_server.features.notes import begin_note, spent, written
+from promptside_server.features.unsaved import unsaved
+from promptside_server.missing import complete
+from promptside_server.offered import NOTED
 from promptside_server.server import Server
 from promptside_server.target import fill
 
@@ -43,9 +53,16 @@ TEXT: dict[type[msgspec.Struct], tuple[str, str]] = {
     Deny: ("text", "Say why, or what the agent should do in its place"),
 }
 """Where an order has the word of the person, and what to ask for when it is missing."""
+SOURCE_GOES: dict[type[msgspec.Struct], str] = {Run: "input", Redo: "feedback", Say: "text"}
+"""Where in an order stands what the person has selected (ED-13)."""
 
-OF_A_DOCUMENT = frozenset((Approve, SendAnswers, Redo))
+OF_A_DOCUMENT: tuple[Order, ...] = (Approve, SendAnswers, Redo)
 """Orders that carry what the person sees."""
+
+
+class Asked(Refused):
+    """Refused, and the person is asked already whether it is meant all the same."""
+
 
 Handler = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -63,7 +80,7 @@ def offer(server: Server, name: str, perform: Handler) -> None:
         try:
             return await perform(_object(name, arguments))
         except PromptsideError as error:
-            if not server.editor.ours:
+            if not server.editor.ours and not isinstance(error, Asked):
                 server.say(types.MessageType.Warning, sentence(error))
             raise refusal(error) from error
 
@@ -94,33 +111,90 @@ def sentence(error: PromptsideError) -> str:
 
 def _register(server: Server, tag: str, kind: type[msgspec.Struct]) -> None:
     async def perform(given: dict[str, Any]) -> Any:
-        filled = await fill(server, kind, given)
+        given = with_comments(tag, given)
+        place = place_in(tag, given)
+        if kind is NewTask and given.get("title") is None:
+            from promptside_server.drafts import begin  # noqa: PLC0415  # which gives commands of its own
+
+            return await begin(server, given, place)
+        filled = await fill(server, kind, given, place.uri)
         if kind is NewTask:
             filled.setdefault("key", uuid.uuid4().hex)
         view = _view(server, filled)
-        if view is not None and kind in OF_A_DOCUMENT and not {"answers", "shown"} & given.keys():
-            seen = await carried(server, view)
-            filled = {**{key: seen[key] for key in seen if key in kind.__struct_fields__}, **filled}
+        filled = await complete(server, kind, filled, view)
+        if kind is EditDraft and not {"answers", "text"} & filled.keys():
+            return await _send_buffer(server, filled)
+        about = next((one for one in OF_A_DOCUMENT if one is kind), None)
+        stage = str(filled.get("stage") or "")
+        if view is not None and about is not None and given.get("shown") != "":
+            # Also where a client says what it showed: that may be the buffer, with what was typed just now.
+            filled = {**await documents(server).carried(view, about, stage), **filled}
+        project = str(filled.get("project") or "")
+        source = context(server, place, project) if kind in SOURCE_GOES else Context()
         if kind in TEXT:
             field, wish = TEXT[kind]
             if filled.get(field) is None and not filled.get("fresh"):
-                filled[field] = _notes(server, view)
-                if not filled[field]:
+                filled["uri"], filled[field] = written(server, view) if view is not None else ("", "")
+                if (
+                    about is Redo
+                    and view is not None
+                    and filled["uri"] == documents(server).waiting_buffer(view)
+                ):
+                    filled["uri"], filled[field] = "", ""  # the daemon has these with the draft
+                elif not filled[field] and not source.says:
                     if view is not None and await begin_note(server, view):
                         return None
                     raise refused("no-text", f"{wish}.", f'Give {{"{field}": …}}.')
         order = typed(tag, {**filled, "type": tag}, kind)
+        if source.text:
+            field = SOURCE_GOES[kind]
+            words = "\n\n".join(part for part in (getattr(order, field), source.text) if part)
+            order = msgspec.structs.replace(order, **{field: words})
+        lost = danger(view, f"promptside.{tag}", filled) if view is not None else None
+        if lost is not None and asks(server) and not given.get("confirmed"):
+            # The answer to this request does not wait for the person's: some editors wait for it with their hands tied.
+            server.do(_when_sure(server, lost, order))
+            return None
+        if isinstance(order, StartCommand):
+            await unsaved(server).tell()
         try:
             ack = await server.link.call(order)
         except Refused as error:
+            if view is not None and about is not None:
+                documents(server).refused(server.mirror.task(view.project, view.id) or view, about, stage)
+            if unsaved(server).held_back(order, error):
+                raise Asked(error.refusal) from error
             raise await _with_difference(server, view, error) from error
         if isinstance(order, RemoveProject):
-            server.mirror.forget(order.project)
+            server.forget(order.project)
         elif isinstance(order, Command):
             await server.mirrored(order.project, ack)
+        word = NOTED.get(f"promptside.{tag}")
+        if word is not None and filled.get("uri"):
+            await spent(server, str(filled["uri"]), str(filled.get(word) or ""))
         return ack
 
     offer(server, tag, perform)
+
+
+async def _when_sure(server: Server, lost: Danger, order: Any) -> None:
+    if not await yes(server, lost):
+        return
+    try:
+        await server.link.call(order)
+    except PromptsideError as error:
+        if isinstance(error, Refused) and unsaved(server).held_back(order, error):
+            return
+        server.say(types.MessageType.Warning, sentence(error))
+
+
+async def _send_buffer(server: Server, filled: dict[str, Any]) -> Ack:
+    """The draft becomes what the open buffer of the document says."""
+    uri = uri_of(filled["project"], filled["document"])
+    if server.document(uri) is None:
+        raise refused("no-document", f"{filled['document']} is not open here.", "Open it, or give answers.")
+    await documents(server).send(server.seen_as(uri))
+    return Ack(seq=0, task=filled["task"])
 
 
 def _view(server: Server, filled: dict[str, Any]) -> TaskView | None:
@@ -128,14 +202,6 @@ def _view(server: Server, filled: dict[str, Any]) -> TaskView | None:
     if isinstance(place, str) and isinstance(number, int):
         return server.mirror.task(place, number)
     return None
-
-
-def _notes(server: Server, task: TaskView | None) -> str:
-    """The notes to the agent that the open document holds; empty if there are none."""
-    known = documents(server)
-    uri = known.waiting_buffer(task) if task is not None else None
-    reading = known.read(uri) if uri is not None else None
-    return "\n\n".join(note.text for note in notes_of(reading)) if reading is not None else ""
 
 
 async def _with_difference(server: Server, task: TaskView | None, error: Refused) -> Refused:

@@ -1,19 +1,20 @@
 """Edits of form documents: out as orders, in as `workspace/applyEdit`.
 
-The daemon writes the file with every edit. So from an editor that does not know us an edit goes when it saves, or
-with the next order on the document; and a buffer of it without unsaved edits is left to read the file again.
+From an editor that does not know us an edit goes when it saves, or with the next order on the document. The daemon
+leaves the file alone while it is open here; one that it wrote all the same is left to the editor to be read again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from urllib.parse import unquote
 
 from lsprotocol import types
 
 from promptside_protocol.errors import PromptsideError
 from promptside_protocol.views import TaskView
-from promptside_server.documents import documents
+from promptside_server.documents import TASKS, documents
 from promptside_server.server import Server
 from promptside_server.shared import on
 
@@ -32,6 +33,8 @@ def register(server: Server) -> None:
 
     def opened(params: types.DidOpenTextDocumentParams) -> None:
         uri = params.text_document.uri
+        if TASKS in unquote(uri):
+            known.opened(uri, params.text_document.text)  # also while its task is not known here yet
         if known.place(uri) is not None:
             server.do(known.refresh(uri))
 
@@ -39,9 +42,10 @@ def register(server: Server) -> None:
         uri = params.text_document.uri
         if known.place(uri) is None:
             return
-        known.typed(uri)
+        typed = known.typed(uri)
         known.tell(uri)
-        if server.editor.ours:
+        server.do(known.refresh(uri) if not typed else known.hold(uri))
+        if server.editor.ours and typed:
             if uri in due:
                 due[uri].cancel()
             loop = asyncio.get_running_loop()
@@ -51,7 +55,7 @@ def register(server: Server) -> None:
         uri = params.text_document.uri
         if known.place(uri) is None:
             return
-        known.unsaved.discard(uri)
+        known.saved(uri)
         if uri in due:
             due.pop(uri).cancel()
         await send(uri, whole=False)
@@ -66,6 +70,12 @@ def register(server: Server) -> None:
         for uri in known.open_of(task):
             server.do(known.refresh(uri))
 
+    def gone(_: str) -> None:
+        for uri in known.open():
+            if known.place(uri) is None:
+                known.forget(uri)
+                known.tell(uri)
+
     def moved(up: bool, _: str) -> None:
         if up:
             for uri in known.open():
@@ -77,4 +87,5 @@ def register(server: Server) -> None:
     on(server, types.TEXT_DOCUMENT_DID_SAVE, saved)
     on(server, types.TEXT_DOCUMENT_DID_CLOSE, closed)
     server.on_task.append(task_changed)
+    server.on_gone.append(gone)
     server.on_link.append(moved)

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import time
+from bisect import bisect_right
 from typing import Any
 
 from lsprotocol import types
 
 from promptside_protocol import forms
-from promptside_protocol.pages.waiting import gate_need
+from promptside_protocol.forms.grammar import ANSWER, TICK, heading
+from promptside_protocol.pages.waiting import gate_need, need
 from promptside_protocol.pages.words import duration, money
 from promptside_protocol.views import TaskView
+from promptside_server.dangers import GO_BACK
 from promptside_server.documents import Reading, documents
-from promptside_server.offered import Act, answers_of, document_acts, item_acts
+from promptside_server.offered import (
+    APPROVE,
+    LACK,
+    REDO,
+    SAY,
+    SEND,
+    TAKE_BACK,
+    Act,
+    answers_of,
+    document_acts,
+    item_acts,
+)
 from promptside_server.server import Server
 from promptside_server.shared import give
 
 MOST = 5
-ON_TOP = ("promptside.approve", "promptside.send", "promptside.redo", "promptside.takeBack")
+ON_TOP = (APPROVE, SEND, REDO, SAY, TAKE_BACK)
 OUTPUT = "promptside.showOutput"
+SHORT = {TAKE_BACK: "Take back"}
+"""Titles that are shorter beside the state."""
 CHOICES = 3
+"""More of them are not listed: one lens goes to where they stand."""
 
 
 def register(server: Server) -> None:
@@ -38,7 +56,7 @@ def register(server: Server) -> None:
 
 
 def _lenses(server: Server, reading: Reading) -> list[types.CodeLens]:
-    found = [_lens(0, state_of(reading), "promptside.showLack", {"uri": reading.uri})]
+    found = [_lens(0, state_of(reading), LACK, {"uri": reading.uri})]
     acts = [act for act in document_acts(reading) if act.blocked is None]
     tops = [act for command in ON_TOP for act in acts if act.command == command]
     others = [act for act in acts if act not in tops and act.primary]
@@ -46,12 +64,13 @@ def _lenses(server: Server, reading: Reading) -> list[types.CodeLens]:
     attempt = _attempt(reading)
     if attempt is not None and OUTPUT in server.protocol.fm.commands:
         at = {"project": reading.task.project, "task": reading.task.id}
-        found += [_act_lens(reading, 0, act) for act in top[: MOST - 3]]
+        found += [_act_lens(reading, 0, act, SHORT.get(act.command, "")) for act in top[: MOST - 3]]
         found.append(_lens(0, "Show output", OUTPUT, at))
     else:
-        found += [_act_lens(reading, 0, act) for act in top[: MOST - 2]]
+        found += [_act_lens(reading, 0, act, SHORT.get(act.command, "")) for act in top[: MOST - 2]]
     if attempt is not None:
-        found.append(_lens(0, attempt, "promptside.showLack", {"uri": reading.uri}))
+        found.append(_lens(0, attempt, LACK, {"uri": reading.uri}))
+    found += _groups(reading)
     for ref, section in reading.sections.items():
         found += _item(reading, ref, section.start)
     return found
@@ -72,8 +91,6 @@ def state_of(reading: Reading) -> str:
     if stage is None:
         return _task_state(task)
     if stage.approval is not None:
-        import time  # noqa: PLC0415  # only for this
-
         clock = time.strftime("%H:%M", time.localtime(stage.approval.at))
         return stage.reason or f"Approved by {stage.approval.by or 'you'}, {clock}"
     return _sentence(stage.reason or stage.status)
@@ -81,8 +98,6 @@ def state_of(reading: Reading) -> str:
 
 def _task_state(task: TaskView) -> str:
     if task.waiting_for is not None:
-        from promptside_protocol.pages.waiting import need  # noqa: PLC0415  # of the same file as gate_need
-
         return f"Waits for you: {need(task.waiting_for)}"
     stage = next((s for s in task.stages if s.id == task.current), None)
     return f"{stage.name}: {stage.status}" if stage is not None else _sentence(task.state)
@@ -100,12 +115,27 @@ def _attempt(reading: Reading) -> str | None:
     return ", ".join(words)
 
 
+def _groups(reading: Reading) -> list[types.CodeLens]:
+    """`1 of 2` at the heading of each group of a checklist."""
+    definition, given = reading.definition, answers_of(reading)
+    if not isinstance(definition, forms.ChecklistDefinition) or not reading.waits:
+        return []
+    headings = [0, *(at for at, line in enumerate(reading.lines) if heading(line) is not None)]
+    groups: dict[int, list[bool]] = {}
+    for ref, section in reading.sections.items():
+        above = headings[bisect_right(headings, section.start) - 1]
+        groups.setdefault(above, []).append(bool((given.get(ref) or {}).get("ticked")))
+    args = {"uri": reading.uri}
+    return [_lens(at, f"{sum(done)} of {len(done)}", LACK, args) for at, done in groups.items() if at]
+
+
 def _item(reading: Reading, ref: str, line: int) -> list[types.CodeLens]:
     """The item's own lenses."""
     if not reading.waits:
         return []
     definition, given = reading.definition, answers_of(reading)
-    acts = [act for act in item_acts(reading, ref) if act.answers is not None and not act.command]
+    offered = item_acts(reading, ref)
+    acts = [act for act in offered if act.answers is not None and not act.command]
     match definition:
         case forms.OptionsDefinition():
             title = "Selected, undo" if given.get(ref) else "Select this"
@@ -119,18 +149,31 @@ def _item(reading: Reading, ref: str, line: int) -> list[types.CodeLens]:
                 place = f"{item.path}:{item.line}" if item.line is not None else item.path
                 where = {"project": reading.task.project, "path": item.path, "line": item.line or 1}
                 found.append(_lens(line, f"Open {place}", "promptside.openFile", where))
-            return found
+            fixes = [act for act in offered if act.command == GO_BACK and act.blocked is None]
+            return [*found, *(_act_lens(reading, line, act, "Have it fixed") for act in fixes)]
         case forms.FieldsDefinition(fields=fields):
             field = next((f for f in fields if f.key == ref), None)
             if field is None or not field.required or reading.parsed is None:
                 return []
             lacking = {lack.ref for lack in forms.lacks(definition, reading.parsed.answers)}
             title = "required, empty" if ref in lacking else "required"
-            return [_lens(line, title, "promptside.showLack", {"uri": reading.uri})]
+            return [_lens(line, title, LACK, {"uri": reading.uri, "line": line + 1})]
         case forms.QuestionsDefinition():
-            return [_act_lens(reading, line, act, act.title.partition(":")[0]) for act in acts[:CHOICES]]
+            if 0 < len(acts) <= CHOICES:
+                return [_act_lens(reading, line, act, act.title.partition(":")[0]) for act in acts]
+            title = "Answered" if ref in given else "Answer…"
+            return [_lens(line, title, LACK, {"uri": reading.uri, "line": _slot(reading, ref)})]
         case _:
             return []
+
+
+def _slot(reading: Reading, ref: str) -> int:
+    """The line (from 1) where the answer to a question goes."""
+    section, lines = reading.sections[ref], reading.lines
+    places = range(section.start + 1, section.end)
+    return next(
+        (at + 1 for at in places if ANSWER.match(lines[at]) or TICK.match(lines[at])), section.start + 1
+    )
 
 
 def _act_lens(reading: Reading, line: int, act: Act, title: str = "") -> types.CodeLens:

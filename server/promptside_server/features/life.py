@@ -23,6 +23,7 @@ def register(server: Server) -> None:
 
     server.feature(types.INITIALIZE)(initialize)
     shared.on(server, types.INITIALIZED, initialized)
+    shared.on(server, types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, lambda _: server.refolded())
     life = Life(server)
     server.on_link.append(life.moved)
     server.on_notice.append(life.notice)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from typing import Any
-from urllib.parse import quote
 
 from msgspec import Struct
 
@@ -14,6 +13,7 @@ from promptside_protocol.pages.page import Look, text_of
 from promptside_protocol.queries import DoctorQuery, Status
 from promptside_protocol.views import DaemonView, TaskView
 from promptside_server import readonly
+from promptside_server.documents import uri_of
 from promptside_server.features.commands import offer, typed
 from promptside_server.server import Server
 from promptside_server.target import active, fill
@@ -30,6 +30,8 @@ def register(server: Server) -> None:
     """Commands of the editor's own; none of them changes anything."""
 
     async def following(_: dict[str, Any]) -> readonly.Shown:
+        if not server.mirror.waiting():
+            await server.caught_up()
         return await _open(server, _next(server))
 
     async def open_task(given: dict[str, Any]) -> readonly.Shown:
@@ -60,8 +62,8 @@ def register(server: Server) -> None:
 
 
 def _next(server: Server) -> TaskView:
-    """What has waited longest of all projects; asked again from there, the one that waits behind it (ED-16)."""
-    waiting = server.mirror.waiting()
+    """What has waited longest, of this window's projects first; asked again from there, what waits behind it."""
+    waiting = server.waiting()
     if not waiting:
         raise refused("nothing-waits", "Nothing waits for you.")
     here = active(server)
@@ -74,5 +76,5 @@ def _next(server: Server) -> TaskView:
 async def _open(server: Server, task: TaskView) -> readonly.Shown:
     """The document that a task waits with, else the task's own."""
     document = task.waiting_for.document if task.waiting_for is not None else None
-    path = f"{task.project}/{document or f'{task.directory}/task.md'}"
-    return await readonly.show(server, f"file://{quote(path)}")
+    path = document or f"{task.directory}/task.md"
+    return await readonly.show(server, server.seen_as(uri_of(task.project, path)))

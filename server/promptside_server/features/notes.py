@@ -8,6 +8,8 @@ from lsprotocol import types
 
 from promptside_protocol.views import TaskView
 from promptside_server.documents import Documents, documents, path_of
+from promptside_server.mending import without_notes
+from promptside_server.offered import in_words, notes_of
 from promptside_server.server import Server
 
 
@@ -25,7 +27,7 @@ def register(server: Server) -> None:
         uri = str(given.get("uri", ""))
         reading = known.read(uri)
         problems = reading.parsed.problems if reading is not None and reading.parsed is not None else ()
-        line = next((p.line for p in problems if p.line > 1), 1)
+        line = int(given.get("line") or next((p.line for p in problems if p.line > 1), 1))
         return await show(server, uri, line - 1)
 
     async def open_file(*arguments: Any) -> bool:
@@ -47,8 +49,28 @@ async def begin_note(server: Server, task: TaskView) -> bool:
     return uri is not None and await _begin(server, known, uri, 1)
 
 
+def written(server: Server, task: TaskView) -> tuple[str, str]:
+    """The open document of a task that has notes to the agent, the one that waits first, and its notes in words."""
+    known = documents(server)
+    first = known.waiting_buffer(task)
+    for uri in dict.fromkeys([*([first] if first is not None else []), *known.open_of(task)]):
+        reading = known.read(uri)
+        if reading is not None and (said := notes_of(reading)):
+            return uri, in_words(said)
+    return "", ""
+
+
+async def spent(server: Server, uri: str, words: str) -> None:
+    """Notes that reached the agent are taken out of their document, so that nothing is said twice."""
+    known = documents(server)
+    reading = known.read(uri)
+    if reading is not None and in_words(notes_of(reading)) == words:
+        await known.show(uri, without_notes(reading.text))
+
+
 async def show(server: Server, uri: str, line: int = 0) -> bool:
     """Have the editor open a file; false if it doesn't."""
+    uri = server.seen_as(uri)
     if not server.editor.show_document:
         file = path_of(uri)
         server.say(types.MessageType.Info, f"Open {file}:{line + 1}" if file is not None else uri)

@@ -40,7 +40,7 @@ def register(server: Server) -> None:
         return [
             types.CodeLens(
                 range=span(server, lines, (table.line, 0), (table.line, len(lines[table.line]))),
-                command=_run(server, uri, _title(number, known, through, uri)),
+                command=_run(uri, _title(number, known, through, uri)),
             )
             for number, table in enumerate(stages)
         ]
@@ -70,14 +70,13 @@ def _title(number: int, known: TextCheck | None, through: list[TaskView], uri: s
     return " · ".join([f"{used}, {here} in this stage" if here else used, run])
 
 
-def _run(server: Server, uri: str, title: str) -> types.Command:
-    """Clients of ours ask for a title; the others begin with a draft, which is a document."""
+def _run(uri: str, title: str) -> types.Command:
+    """It begins with a draft, which is a document; clients of ours may ask for a title first."""
     path = path_of(uri)
     arguments: dict[str, str] = {"pipeline": path.stem if path else ""}
     if project := project_of(uri):
         arguments["project"] = project
-    command = "promptside.newTask" if server.editor.ours else "promptside.draftTask"
-    return types.Command(title=title, command=command, arguments=[arguments])
+    return types.Command(title=title, command="promptside.newTask", arguments=[arguments])
 
 
 def _symbol(server: Server, table: Table, lines: list[str]) -> types.DocumentSymbol:

@@ -1,4 +1,4 @@
-"""What was said in an attempt, whole and read-only: the transcript as text, and the prompt."""
+"""What an attempt said and left, whole and read-only: the transcript as text, the prompt, and its document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 from pygls.exceptions import JsonRpcInvalidParams
 
 from promptside_protocol.errors import PromptsideError, refused
-from promptside_protocol.queries import Output
+from promptside_protocol.queries import Document, Output
 from promptside_server import readonly, shared
 from promptside_server.attempts import find_attempt
 from promptside_server.features.commands import offer, refusal, typed
@@ -35,7 +35,11 @@ class ShowAttempt(Struct, frozen=True, kw_only=True):
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """A virtual document: `promptside://transcript/12/research-1.log?project=…`."""
+    """A virtual document: `promptside://transcript/12/research-1.log?project=…`.
+
+    The document that an attempt left has the shortest address, `promptside://12/research/1`; with the project where
+    several have a task of this number.
+    """
 
     kind: str
     project: str
@@ -46,18 +50,21 @@ class Page(Struct, frozen=True, kw_only=True):
     @property
     def name(self) -> str:
         """The last part of its address, which is what a tab is labelled with."""
-        ending = "md" if self.kind == "prompt" else "log"
+        ending = "log" if self.kind == "transcript" else "md"
         return f"{self.stage}-{self.attempt}.{ending}"
 
     @property
     def uri(self) -> str:
+        if self.kind == "document":
+            address = f"{readonly.SCHEME}://{self.task}/{self.stage}/{self.attempt}"
+            return f"{address}?project={quote(self.project)}"
         return f"{readonly.SCHEME}://{self.kind}/{self.task}/{self.name}?project={quote(self.project)}"
 
 
 def register(server: Server) -> None:
-    """Two commands, and the virtual documents that they open."""
+    """Three commands, and the virtual documents that they open."""
     pages = Pages(server)
-    for name in ("transcript", "prompt"):
+    for name in ("transcript", "prompt", "document"):
         _offer(server, pages, name)
     shared.answer(server, types.WORKSPACE_TEXT_DOCUMENT_CONTENT, pages.content)
     server.protocol.announcing.append(lambda told: announce_content(told, readonly.SCHEME))
@@ -94,7 +101,7 @@ class Pages:
         self, params: types.TextDocumentContentParams
     ) -> types.TextDocumentContentResult | None:
         """The answer to the editor that opens one; None if the address is another feature's."""
-        page = page_at(params.uri)
+        page = page_at(params.uri) or left_at(self._server, params.uri)
         if page is None:
             return None
         try:
@@ -104,6 +111,9 @@ class Pages:
 
     async def text(self, page: Page) -> str:
         """The text of a page."""
+        if page.kind == "document":
+            wanted = Document(project=page.project, task=page.task, stage=page.stage, attempt=page.attempt)
+            return (await self._server.link.call(wanted)).text
         if page.kind == "prompt":
             _, attempt = find_attempt(self._server, page.project, page.task, page.stage, page.attempt)
             return await asyncio.to_thread(_read, Path(attempt.prompt))
@@ -133,6 +143,25 @@ def page_at(uri: str) -> Page | None:
     if not (number.isdigit() and attempt.isdigit() and stage):
         raise JsonRpcInvalidParams(f"{uri} is no address of an attempt.")
     return Page(kind=parts.netloc, project=projects[0], task=int(number), stage=stage, attempt=int(attempt))
+
+
+def left_at(server: Server, uri: str) -> Page | None:
+    """The document of an attempt by its address; None if it is none of such."""
+    parts = urlsplit(uri)
+    stage, _, attempt = parts.path.strip("/").partition("/")
+    if parts.scheme != readonly.SCHEME or not parts.netloc.isdigit():
+        return None
+    if not (stage and attempt.isdigit()):
+        raise JsonRpcInvalidParams(f"{uri} is no address of an attempt's document.")
+    number = int(parts.netloc)
+    project = parse_qs(parts.query).get("project", [""])[0]
+    if not project:
+        known = [task.project for task in server.mirror.numbered(number)]
+        near = [one for one in known if server.has_open(one)] or known
+        if len(near) != 1:
+            raise JsonRpcInvalidParams(f"{uri} names no project, and {len(near)} have a task {number}.")
+        project = near[0]
+    return Page(kind="document", project=project, task=number, stage=stage, attempt=int(attempt))
 
 
 def _read(path: Path) -> str:

@@ -1,7 +1,8 @@
 """What waits while its document is closed: one information in the workspace, one message where it has buttons.
 
-Silence by default: a message comes once for each wait that began while the editor ran, never for clients of ours,
-which have rules of their own, and not while the document is before the person.
+Silence by default: a message comes once for each wait that began while the editor ran, what begins together is one
+message, never for clients of ours, which have rules of their own, and never while its document is open. A button
+does what it says about that wait only; when the task has moved on since, that is said and nothing is done.
 """
 
 from __future__ import annotations
@@ -9,30 +10,74 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
+from typing import Any
 
 from lsprotocol import types
+from msgspec import Struct
 
-from promptside_protocol.commands import Allow, Deny
-from promptside_protocol.errors import PromptsideError
+from promptside_protocol.commands import Allow, Deny, Retry, Scope, StartCommand
+from promptside_protocol.errors import PromptsideError, Refused
 from promptside_protocol.pages.plain import one_line
 from promptside_protocol.pages.waiting import need
+from promptside_protocol.pages.words import several
 from promptside_protocol.views import DecisionView, TaskView
 from promptside_server.board import SOURCE, board
-from promptside_server.documents import documents, uri_of
+from promptside_server.documents import uri_of
+from promptside_server.features.commands import sentence
 from promptside_server.features.notes import show
+from promptside_server.features.unsaved import unsaved
 from promptside_server.server import Server
 from promptside_server.shared import on
 
 log = logging.getLogger(__name__)
 
 OWNER = "waiting"
+TOGETHER_SECONDS = 0.2
+"""What begins to wait within so long is one message."""
+NAMED = 3
+"""How many of them it names."""
+SCOPES: tuple[tuple[str, Scope], ...] = (("Once", "once"), ("For this task", "task"), ("Always", "always"))
+"""The buttons of a permission; the others are code actions. Three and `Deny` is what fits into a message."""
+OVER = "“{}” does not wait for that any more. Nothing was done."
+
+Key = tuple[str, int, str, float]
+Deed = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Wait(Struct, frozen=True, kw_only=True):
+    """One thing that waits for a person; small, since a message may never be answered."""
+
+    project: str
+    task: int
+    what: str
+    """Stage and kind, or the id of a permission."""
+    since: float
+    title: str
+    words: str
+    """The whole message."""
+    short: str
+    """The same among others."""
+    place: str
+    """The uri of the document where it is answered."""
+    kind: types.MessageType = types.MessageType.Info
+    urgent: bool = True
+    """Whether it is also said where there are no buttons: a gate is not, its diagnostic is enough."""
+    opens: str = "Open"
+    scopes: tuple[str, ...] = ()
+    """What a permission can be given for."""
+    retry: bool = False
+
+    @property
+    def key(self) -> Key:
+        """What makes it the same wait."""
+        return self.project, self.task, self.what, self.since
 
 
 def register(server: Server) -> None:
     """Listen for tasks that begin and end to wait, and for their documents being opened and closed."""
-    known = documents(server)
-    begun = time.time()
-    asked: set[tuple[str, int, str, float]] = set()
+    messages = Messages(server)
 
     def publish(*_: object) -> None:
         found: dict[str, list[types.Diagnostic]] = {}
@@ -44,116 +89,244 @@ def register(server: Server) -> None:
 
     def changed(task: TaskView) -> None:
         publish()
-        if server.editor.ours or not server.has_open(task.project) or task.waiting_for is None:
-            return
-        waiting = task.waiting_for
-        for permission in _permissions(task):
-            key = (task.project, task.id, permission.id, permission.asked or 0.0)
-            if key not in asked and (permission.asked or 0.0) >= begun:
-                asked.add(key)
-                if server.editor.ask:
-                    server.do(_ask_permission(server, task, permission))
-        key = (task.project, task.id, waiting.stage, waiting.since)
-        questions = [d for d in waiting.decisions if d.kind != "permission"]
-        only_permissions = waiting.kind == "decision" and not questions
-        if key in asked or only_permissions or waiting.since < begun or known.waiting_buffer(task):
-            return
-        asked.add(key)
-        words = _sentence(task)
-        if server.editor.ask and server.editor.show_document:
-            server.do(_ask(server, task, words))
-        elif questions:
-            server.say(types.MessageType.Info, words)
+        messages.changed(task)
 
+    server.on_folders.append(publish)
     server.on_task.append(changed)
+    server.on_gone.append(publish)
     on(server, types.TEXT_DOCUMENT_DID_OPEN, publish)
     on(server, types.TEXT_DOCUMENT_DID_CLOSE, publish)
 
 
-def _said(server: Server, task: TaskView) -> list[tuple[str, types.Diagnostic]]:
+class Messages:
+    """What has been said, and what will be said together in a moment."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._begun = time.time()
+        self._known: set[Key] = set()
+        self._fresh: list[Wait] = []
+
+    def changed(self, task: TaskView) -> None:
+        """Take note of what has begun to wait."""
+        if self._server.editor.ours or not self._server.has_open(task.project):
+            return
+        fresh = [w for w in waits_of(task) if w.since >= self._begun and w.key not in self._known]
+        self._known.update(wait.key for wait in fresh)
+        if fresh and not self._fresh:
+            asyncio.get_running_loop().call_later(TOGETHER_SECONDS, self._say)
+        self._fresh += fresh
+
+    def _say(self) -> None:
+        fresh, self._fresh = self._fresh, []
+        fresh = [w for w in fresh if self._waits(w) and self._server.document(w.place) is None]
+        if not fresh:
+            return
+        words, kind = _together(fresh)
+        buttons = self._buttons(fresh)
+        if self._server.editor.ask and buttons:
+            # An editor may leave it unanswered for ever: nothing waits for this.
+            self._server.do(self._ask(kind, words, buttons))
+        elif urgent := [wait for wait in fresh if wait.urgent]:
+            words, kind = _together(urgent)
+            self._server.say(kind, words)
+
+    def _buttons(self, waits: list[Wait]) -> dict[str, Deed | None]:
+        """What can be chosen, by title; None decides nothing. Empty if nothing could be done by it."""
+        shows = self._server.editor.show_document
+        found: dict[str, Deed | None] = {}
+        if len(waits) > 1:
+            if shows:
+                found["Open"] = partial(self._open, waits)
+        elif waits[0].scopes:
+            (wait,) = waits
+            at: dict[str, Any] = {"project": wait.project, "task": wait.task, "decision": wait.what}
+            for title, scope in SCOPES:
+                if scope in wait.scopes:
+                    found[title] = partial(self._order, Allow(**at, scope=scope))
+            found["Deny"] = partial(self._order, Deny(**at))
+            return found
+        else:
+            (wait,) = waits
+            if shows:
+                found[wait.opens] = partial(self._open, waits)
+            if wait.retry:
+                found["Retry"] = partial(self._retry, wait)
+        return {**found, "Later": None} if found else {}
+
+    async def _ask(self, kind: types.MessageType, words: str, buttons: dict[str, Deed | None]) -> None:
+        params = types.ShowMessageRequestParams(
+            type=kind,
+            message=words,
+            actions=[types.MessageActionItem(title=title) for title in buttons],
+        )
+        try:
+            answer = await self._server.window_show_message_request_async(params)
+            deed = buttons.get(answer.title) if answer is not None else None
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001  # whatever the editor answers, nothing was chosen
+            log.info("the editor did not ask: %s", error)
+            return
+        if deed is not None:
+            await deed()
+
+    async def _open(self, waits: list[Wait]) -> None:
+        """Go where the one is that has waited longest."""
+        there = [wait for wait in sorted(waits, key=lambda w: w.since) if self._waits(wait)]
+        if there:
+            await show(self._server, there[0].place)
+        else:
+            self._over(waits[0])
+
+    async def _retry(self, wait: Wait) -> None:
+        if self._waits(wait):
+            await self._order(Retry(project=wait.project, task=wait.task))
+        else:
+            self._over(wait)
+
+    async def _order(self, order: Allow | Deny | Retry) -> None:
+        """The daemon says whether it is still possible."""
+        if isinstance(order, StartCommand):
+            await unsaved(self._server).tell()
+        try:
+            await self._server.link.call(order)
+        except PromptsideError as error:
+            if not (isinstance(error, Refused) and unsaved(self._server).held_back(order, error)):
+                self._server.say(types.MessageType.Warning, sentence(error))
+
+    def _over(self, wait: Wait) -> None:
+        self._server.say(types.MessageType.Warning, OVER.format(wait.title))
+
+    def _waits(self, wait: Wait) -> bool:
+        task = self._server.mirror.task(wait.project, wait.task)
+        return task is not None and wait.key in {one.key for one in waits_of(task)}
+
+
+def waits_of(task: TaskView) -> list[Wait]:
+    """Everything that a task waits for, each a wait of its own: questions, every permission, a gate, a failure."""
+    waiting = task.waiting_for
+    if waiting is None:
+        return []
+    title = one_line(task.title)
+    at: dict[str, Any] = {"project": task.project, "task": task.id, "title": title}
+    page = uri_of(task.project, f"{task.directory}/task.md")
+    document = uri_of(task.project, waiting.document) if waiting.document is not None else page
+    stage = next((s.name for s in task.stages if s.id == waiting.stage), waiting.stage)
+    found = [
+        Wait(
+            **at,
+            what=asked.id,
+            since=asked.asked or waiting.since,
+            words=_wish(asked),
+            short=f"“{title}” (a permission)",
+            place=page,
+            scopes=tuple(option.id for option in asked.options),
+        )
+        for asked in waiting.decisions
+        if asked.kind == "permission"
+    ]
+    match waiting.kind:
+        case "decision":
+            asks = [d for d in waiting.decisions if d.kind != "permission"]
+            if asks:
+                count = several(len(asks), "question")
+                found.append(
+                    Wait(
+                        **at,
+                        what=f"{waiting.stage}/questions",
+                        since=min(asked.asked or waiting.since for asked in asks),
+                        words=f"The agent has {count} about “{title}”. It waits.",
+                        short=f"“{title}” ({count})",
+                        place=document,
+                        opens="Answer",
+                    )
+                )
+        case "person":
+            if (failed := _failure(task, stage)) is not None:
+                words, retry = failed
+                wait = Wait(
+                    **at,
+                    what=f"{waiting.stage}/failed",
+                    since=waiting.since,
+                    words=words,
+                    short=f"“{title}” ({stage} failed)",
+                    place=page,
+                    kind=types.MessageType.Warning,
+                    retry=retry,
+                )
+                found.append(wait)
+        case _:
+            wanted = need(waiting)
+            found.append(
+                Wait(
+                    **at,
+                    what=f"{waiting.stage}/{waiting.kind}",
+                    since=waiting.since,
+                    words=f"“{title}” waits for you: {stage}, {wanted}.",
+                    short=f"“{title}” ({stage}, {wanted})",
+                    place=document,
+                    urgent=False,
+                )
+            )
+    return found
+
+
+def _failure(task: TaskView, name: str) -> tuple[str, bool] | None:
+    """What is said of a stage that failed (M16, M19, M20), and whether it can be retried; None if you stopped it."""
+    waiting = task.waiting_for
+    assert waiting is not None
+    stage = next((s for s in task.stages if s.id == waiting.stage), None)
+    attempts = stage.attempts if stage is not None else ()
+    last = attempts[-1] if attempts else None
+    if last is not None and last.status == "stopped":
+        return None
+    times = 0
+    while times < len(attempts) and attempts[-1 - times].status == "failed":
+        times += 1
+    reason = one_line(waiting.reason).rstrip(".") or "no reason was given"
+    words = [f"“{one_line(task.title)}”: {name} failed{f' {times} times' if times > 1 else ''}: {reason}."]
+    if last is not None and last.changes:
+        words.append("The agent has stopped; its changes are in the project.")
+    if last is not None and last.hint:
+        words.append(one_line(last.hint))
+    retry = any(o.command == "promptside.retry" and o.blocked is None for o in task.offers)
+    return " ".join(words), retry
+
+
+def _together(waits: list[Wait]) -> tuple[str, types.MessageType]:
+    """One message for all that began together."""
+    if len(waits) == 1:
+        return waits[0].words, waits[0].kind
+    shorts = list(dict.fromkeys(wait.short for wait in waits))
+    named = ", ".join(shorts[:NAMED])
+    more = f" and {len(shorts) - NAMED} more" if len(shorts) > NAMED else ""
+    warns = any(wait.kind == types.MessageType.Warning for wait in waits)
+    kind = types.MessageType.Warning if warns else types.MessageType.Info
+    return f"{len(waits)} things wait for you: {named}{more}.", kind
+
+
+def _wish(asked: DecisionView) -> str:
+    words = f"{one_line(asked.text)} {asked.tool}: {one_line(asked.what)}."
+    return f"{words} {one_line(asked.why)}" if asked.why else words
+
+
+def _said(server: Server, task: TaskView) -> Iterable[tuple[str, types.Diagnostic]]:
     """By document, what waits there and is not said by the document itself."""
     waiting = task.waiting_for
     assert waiting is not None
     page = uri_of(task.project, f"{task.directory}/task.md")
     wanted = uri_of(task.project, waiting.document) if waiting.document is not None else None
-    found = []
-    for permission in _permissions(task):
-        words = f"{one_line(permission.text)} {permission.tool}: {one_line(permission.what)}"
-        words = f"{words}. {one_line(permission.why)}" if permission.why else words
-        places = {page, wanted} if wanted is not None and server.document(wanted) is not None else {page}
-        found += [(place, _diagnostic(words, "permission")) for place in sorted(places)]
-    if waiting.kind == "decision" and wanted is None:
-        return found
-    place = wanted or page
-    if wanted is None or server.document(wanted) is None:
-        found.append((place, _diagnostic(f"Waits for you: {need(waiting)}.", "gate-waits")))
-    return found
+    opened = wanted is not None and server.document(wanted) is not None
+    for asked in waiting.decisions:
+        if asked.kind == "permission":
+            places = {page, wanted} if wanted is not None and opened else {page}
+            yield from ((place, _diagnostic(_wish(asked), "permission")) for place in sorted(places))
+    if not opened and (wanted is not None or waiting.kind != "decision"):
+        yield wanted or page, _diagnostic(f"Waits for you: {need(waiting)}.", "gate-waits")
 
 
 def _diagnostic(words: str, code: str) -> types.Diagnostic:
     place = types.Range(start=types.Position(0, 0), end=types.Position(0, 1))
     severity = types.DiagnosticSeverity.Information
     return types.Diagnostic(range=place, severity=severity, code=code, source=SOURCE, message=words)
-
-
-def _permissions(task: TaskView) -> list[DecisionView]:
-    waiting = task.waiting_for
-    return [d for d in waiting.decisions if d.kind == "permission"] if waiting is not None else []
-
-
-def _sentence(task: TaskView) -> str:
-    """M1 and M2."""
-    waiting = task.waiting_for
-    assert waiting is not None
-    title = one_line(task.title)
-    count = sum(d.kind != "permission" for d in waiting.decisions)
-    if waiting.kind == "decision":
-        questions = "1 question" if count == 1 else f"{count} questions"
-        return f"The agent has {questions} about “{title}”. It waits."
-    stage = next((s.name for s in task.stages if s.id == waiting.stage), waiting.stage)
-    return f"“{title}” waits for you: {stage}, {need(waiting)}."
-
-
-async def _ask(server: Server, task: TaskView, words: str) -> None:
-    waiting = task.waiting_for
-    assert waiting is not None
-    document = waiting.document or f"{task.directory}/task.md"
-    if await _button(server, words, ("Open", "Later")) == "Open":
-        await show(server, uri_of(task.project, document))
-
-
-async def _ask_permission(server: Server, task: TaskView, asked: DecisionView) -> None:
-    """Only what is offered has a button; closing the message decides nothing."""
-    offered = {o.id for o in asked.options}
-    buttons = [title for title in ("Once", "Always", "Deny") if title.lower() in offered]
-    chosen = await _button(server, f"{one_line(asked.text)} {one_line(asked.what)}", tuple(buttons))
-    order: Allow | Deny
-    match chosen:
-        case "Once":
-            order = Allow(project=task.project, task=task.id, decision=asked.id, scope="once")
-        case "Always":
-            order = Allow(project=task.project, task=task.id, decision=asked.id, scope="always")
-        case "Deny":
-            order = Deny(project=task.project, task=task.id, decision=asked.id)
-        case _:
-            return
-    try:
-        await server.link.call(order)
-    except PromptsideError as error:
-        server.say(types.MessageType.Warning, str(error))
-
-
-async def _button(server: Server, words: str, titles: tuple[str, ...]) -> str:
-    params = types.ShowMessageRequestParams(
-        type=types.MessageType.Info,
-        message=words,
-        actions=[types.MessageActionItem(title=title) for title in titles],
-    )
-    try:
-        answer = await server.window_show_message_request_async(params)
-    except asyncio.CancelledError:
-        raise
-    except Exception as error:  # noqa: BLE001  # whatever the editor answers, nothing was chosen
-        log.info("the editor did not ask: %s", error)
-        return ""
-    return answer.title if answer is not None else ""

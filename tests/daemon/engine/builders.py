@@ -76,6 +76,7 @@ PIPELINE = Pipeline(
             prompt="s",
             output="checklist",
             gate=RequireAllChecked(),
+            fix="build",
             tools=("Read",),
         ),
         Stage(
@@ -512,6 +513,11 @@ def _observed(at: float, attempt: str, offset: int) -> Iterator[e.AnyEvent]:
         yield e.PermissionSettled(
             **of, request="p8", tool="Bash", what="ls", allowed=allowed, reason="It is read-only."
         )
+    yield e.PermissionAsked(
+        **of, request="p9", tool="Edit", what="/p/a", text="May I?", rule="Unsaved(a)", held="/p/a"
+    )
+    for decision in ("P1", "Q1", "P9"):
+        yield e.UnsavedCleared(at=at, decision=decision, words="It was saved meanwhile.")
     for request in ("r1", "p1", "r9"):
         yield e.AskWithdrawn(**of, request=request)
     yield e.TurnEnded(**of, usage=usage)

@@ -11,6 +11,7 @@ from engine_builders import ADA, AT, PLAYS, Play, given, lives, orders, ran, she
 from promptside_daemon.engine import events as e
 from promptside_daemon.engine.decide import Given, decide
 from promptside_daemon.engine.effects import RestoreFiles
+from promptside_daemon.engine.gate import Untold
 from promptside_daemon.engine.pipeline import Limits
 from promptside_daemon.engine.step import step
 from promptside_daemon.engine.task import Draft, Paused, Ready, Stuck, Taken, Task
@@ -324,7 +325,9 @@ def test_a_stage_that_passed_by_itself_has_no_approval() -> None:
 def test_redo_takes_the_notes_of_the_document() -> None:
     """UX 2.2, M9: notes are how feedback works everywhere."""
     task = TASKS["text at its gate"]
-    event = decide(task, c.Redo(**AT, feedback="Shorter."), given(task, None, notes=("A: why?",)))
+    event = decide(
+        task, c.Redo(**AT, feedback="Shorter."), given(task, None, untold=Untold(notes=("A: why?",)))
+    )
     assert isinstance(event, e.RedoOrdered)
     assert event.feedback == "Shorter.\n\nA: why?"
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from engine_builders import AT, PLAYS, lives, tasks, with_life
+from msgspec.structs import replace
 
 from promptside_daemon.engine.decide import decide
 from promptside_daemon.engine.offers import example, offers
-from promptside_daemon.engine.task import Archived, Task
+from promptside_daemon.engine.task import Archived, Task, with_run
 from promptside_protocol.commands import COMMANDS
 from promptside_protocol.errors import Refused
 from promptside_protocol.views import Offer
@@ -95,6 +98,28 @@ def test_the_hint_of_an_approval_names_the_recommended_option() -> None:
     assert approve.hint == "promptside approve 12 --select A"
     assert approve.blocked is not None
     assert approve.blocked.startswith("Not approved: ")
+
+
+def test_a_point_that_is_not_reviewed_can_be_sent_back_to_the_stage_that_fixes_it() -> None:
+    """UX 2.5: where the pipeline names one; the point is what that stage is told."""
+    task = TASKS["checklist at its gate"]
+    found = {o.title: o for o in offers(task) if o.command == "promptside.goBack" and o.place}
+    assert list(found) == ["Have C1 fixed", "Have W1 fixed"]
+    order = found["Have C1 fixed"]
+    assert (order.place, order.args["stage"], order.blocked) == ("C1", "build", None)
+    assert order.args["reason"].startswith("Fix C1: ")
+    ticked = with_answers(
+        task, {"C1": {"ticked": True, "note": ""}, "W1": {"ticked": False, "note": "In b.py."}}
+    )
+    (left,) = [o for o in offers(ticked) if o.place and o.command == "promptside.goBack"]
+    assert left.args["reason"].endswith("In b.py.")
+
+
+def with_answers(task: Task, answers: dict[str, Any]) -> Task:
+    run = task.run
+    assert run is not None
+    assert run.form is not None
+    return with_run(task, task.current, replace(run, form=replace(run.form, answers=answers)))
 
 
 def test_sending_is_open_when_the_draft_is_whole() -> None:

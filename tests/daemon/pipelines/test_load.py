@@ -168,6 +168,12 @@ FAULTS = {
         STAGE + 'artifact = "A.md"\n[[stage]]\nname = "b"\nprompt = "x"\nartifact = "a.md" #!',
         "Two stages have the artifact",
     ),
+    "fixed by nobody": (STAGE + 'output = "checklist"\nfix = "b" #!', "no earlier stage `b`"),
+    "fixed by itself": (STAGE + 'id = "a"\noutput = "checklist"\nfix = "a" #!', "no earlier stage `a`"),
+    "fixes of no checklist": (
+        STAGE + '[[stage]]\nname = "b"\nprompt = "x"\nfix = "a" #!',
+        "Only the items of a checklist",
+    ),
     "artifact elsewhere": (STAGE + 'artifact = "../A.md" #!', "plain file name"),
     "artifact of ours": (STAGE + 'artifact = "Task.md" #!', "own document"),
     "no such gate": (STAGE + 'gate = "require_aproval" #!', "Did you mean `require_approval`?"),
@@ -388,7 +394,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 KEYS = st.sampled_from(
     ["id", "name", "prompt", "input", "output", "schema", "gate", "tools", "permission", "rules", "persona",
-     "preparation", "model", "session", "artifact", "limits", "description"]
+     "preparation", "model", "session", "artifact", "limits", "description", "fix"]
 )  # fmt: skip
 
 

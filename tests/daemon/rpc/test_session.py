@@ -146,12 +146,12 @@ Run = Callable[[Callable[[Wire], Awaitable[None]]], None]
 def test_hello_comes_first_and_once(run: Run) -> None:
     async def test(wire: Wire) -> None:
         client = await wire.connect()
-        assert await client.code("status", {}) == "no_hello"
-        assert await client.code("shutdown", {}) == "no_hello"
-        assert await client.code("hello", {"client": "x"}) == "invalid_params"
+        assert await client.code("status", {}) == "no-hello"
+        assert await client.code("shutdown", {}) == "no-hello"
+        assert await client.code("hello", {"client": "x"}) == "invalid-params"
         welcome = msgspec.convert(await client.ask("hello", HELLO), Welcome)
         assert welcome == Welcome(version=__version__, protocol=PROTOCOL, pid=os.getpid(), session="person")
-        assert await client.code("hello", HELLO) == "hello_twice"
+        assert await client.code("hello", HELLO) == "hello-twice"
         assert (await client.ask("interrupt", SAY))["seq"] == 1
 
     run(test)
@@ -363,7 +363,7 @@ def test_flows_of_one_client_are_bounded(run: Run) -> None:
         client = await wire.client()
         for _ in range(session_module.FLOWS):
             await client.ask("watch", {})
-        assert await client.code("watch", {}) == "too_many_flows"
+        assert await client.code("watch", {}) == "too-many-flows"
         await client.ask("unfollow", {"flow": 1})
         await until_so(lambda: wire.core.open_flows == session_module.FLOWS - 1)
         assert "flow" in await client.ask("watch", {})
@@ -545,7 +545,7 @@ def test_who_connects_and_is_gone_before_hello_is_nobody(run: Run) -> None:
         handed_on = socket.socket(fileno=descriptor)
         client = Raw(*await asyncio.open_unix_connection(sock=handed_on))
         wire._clients.append(client)
-        assert await client.code("hello", HELLO) == "unknown_peer"
-        assert await client.code("interrupt", SAY) == "no_hello"
+        assert await client.code("hello", HELLO) == "unknown-peer"
+        assert await client.code("interrupt", SAY) == "no-hello"
 
     run(test)

@@ -109,7 +109,7 @@ def test_a_locked_database_says_so_and_nothing_is_lost(
             assert line(child) == "locked"
             with pytest.raises(StoreLocked, match=f"save changes: another process .*{database}") as caught:
                 await store.append([change(1, 1)])
-            assert caught.value.refusal.code == "store_locked"
+            assert caught.value.refusal.code == "store-locked"
             assert caught.value.refusal.hint
             (task,) = await store.tasks()  # readers are not held up
             assert task.version == 1

@@ -52,9 +52,7 @@ async def gate(bench: Bench) -> tuple[Task, Path]:
 
 async def written(bench: Bench) -> None:
     """Wait until every document is written."""
-    writing = bench.project.world._writing
-    if writing is not None:
-        await asyncio.wait([writing])
+    await bench.project.world.writer.idle()
 
 
 async def form(bench: Bench) -> Form:

@@ -354,7 +354,7 @@ def alive(pid: int) -> bool:
 @pytest.mark.parametrize("how", ["timeout", "cancel"])
 def test_a_git_that_hangs_is_ended_with_its_children(slow: dict[str, str], how: str) -> None:
     async def main() -> list[int]:
-        limit = 2.0 if how == "timeout" else 60.0
+        limit = 5.0 if how == "timeout" else 60.0  # in which it has to start, on a busy machine
         task = asyncio.create_task(git.call(["fetch"], cwd=Path("/"), env=slow, timeout=limit))
         pids = (await asyncio.to_thread(Path(slow["PIDS"]).read_text)).split()
         if how == "cancel":
@@ -362,7 +362,7 @@ def test_a_git_that_hangs_is_ended_with_its_children(slow: dict[str, str], how: 
             with pytest.raises(asyncio.CancelledError):
                 await task
         else:
-            with pytest.raises(GitFailed, match="did not end within 2 s"):
+            with pytest.raises(GitFailed, match="did not end within 5 s"):
                 await task
         return [int(pid) for pid in pids]
 

@@ -4,8 +4,10 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import resource
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,9 +18,10 @@ from pathlib import Path
 
 import pytest
 
+from promptside_daemon.world import attempt as attempt_module
 from promptside_daemon.world import keeper as keeper_program
 from promptside_daemon.world.attempt import Attempt, Exit, Lost
-from promptside_daemon.world.processes import Process, alive, find, marked, send_signal
+from promptside_daemon.world.processes import Process, alive, find, marked, reap, send_signal
 
 MakeAttempt = Callable[..., Attempt]
 Finish = Callable[[Attempt], Exit]
@@ -37,9 +40,13 @@ ECHO = """
 
 # A process with a session of its own whose parent ends at once: nothing but a subreaper finds it.
 ORPHAN = """
-    import os, signal, sys
+    import os, select, signal, sys
+
+    def born():
+        return {name for name in os.listdir(".") if name.startswith("orphan.")}
 
     def orphan(ignore):
+        before = born()
         if os.fork() == 0:
             os.setsid()
             if os.fork() == 0:
@@ -50,8 +57,8 @@ ORPHAN = """
                     signal.pause()
             os._exit(0)
         os.wait()
-        while not any(name.startswith("orphan.") for name in os.listdir(".")):
-            pass
+        while born() == before:
+            select.select([], [], [], 0.005)
 """
 
 
@@ -276,7 +283,7 @@ def test_a_stopped_agent_is_woken_to_end(
         while True:
             signal.pause()
         """,
-        grace=0.2,
+        grace=2.0,
     )
     attempt.start()
     until(lambda: orphans(work) and "T (stopped)" in Path(f"/proc/{orphans(work)[0].pid}/status").read_text())
@@ -515,6 +522,50 @@ def test_of_keepers_racing_for_one_directory_one_wins(make_attempt: MakeAttempt,
     assert winner is not None
     assert winner.pid in {keeper.pid for keeper in keepers}
     assert not list(attempt.directory.glob("keeper.[0-9]*"))
+
+
+@pytest.mark.parametrize("what", ["", "keeper.json"], ids=["all of it", "its name"])
+def test_a_keeper_whose_directory_was_removed_ends_its_agent_and_itself(
+    make_attempt: MakeAttempt,
+    until: Until,
+    work: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+) -> None:
+    """DA-3: no daemon is there, and none that comes could find them."""
+    source = Path(KEEPER).read_text(encoding="utf-8")
+    hasty = tmp_path / "hasty.py"
+    hasty.write_text(
+        re.sub(r"^LOOK_SECONDS = .*$", "LOOK_SECONDS = 0.05", source, count=1, flags=re.MULTILINE)
+    )
+    assert hasty.read_text(encoding="utf-8") != source
+    monkeypatch.setattr(attempt_module, "_keeper_path", lambda: str(hasty))
+    attempt = make_attempt(
+        script(
+            ORPHAN,
+            """
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            orphan(True)
+            print("ready", flush=True)
+            while True:
+                signal.pause()
+            """,
+        ),
+        grace=0.1,
+    )
+    attempt.start()
+    until(lambda: lines(attempt))
+    keeper = attempt.keeper()
+    assert keeper is not None
+    if what:
+        (attempt.directory / what).unlink()
+    else:
+        shutil.rmtree(attempt.directory)
+    until(lambda: not alive(keeper))
+    reap(keeper)
+    assert not marked(attempt.directory.name)
+    assert not orphans(work)
 
 
 def imported(stderr: str) -> set[str]:

@@ -150,15 +150,15 @@ def test_silence_ends_an_attempt_with_all_its_processes(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "busy",
     [
-        "use('Bash', {'command': 'make'}); time.sleep(0.6); used()",
+        "use('Bash', {'command': 'make'}); time.sleep(3); used()",
         "ask('AskUserQuestion', {'questions': [{'question': 'Which?', 'options': [{'label': 'A'}]}]})",
         "ask('Bash', {'command': 'make it'})",
     ],
     ids=["a tool", "a question", "a permission"],
 )
 def test_silence_does_not_count_while_something_is_open(bench: Bench, busy: str) -> None:
-    """GA-8: the tool runs three times as long as silence may last; what is asked waits for a person."""
-    bench.settings("[limits]\nsilence_s = 0.2\nretries = 0\n")
+    """GA-8: the tool runs longer than silence may last; what is asked waits for a person."""
+    bench.settings("[limits]\nsilence_s = 2\nretries = 0\n")  # a busy machine is silent, too
     bench.claude(f"prompt(); init(); {busy}; result(); end()")
 
     async def story(bench: Bench) -> None:
@@ -167,7 +167,7 @@ def test_silence_does_not_count_while_something_is_open(bench: Bench, busy: str)
         if task.open_decisions:
             loop = asyncio.get_running_loop()
             over = asyncio.Event()
-            loop.call_later(0.6, over.set)
+            loop.call_later(2.5, over.set)
             await over.wait()
             task = await bench.task()
             assert live_attempt(task) is not None

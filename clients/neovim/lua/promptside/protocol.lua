@@ -224,6 +224,20 @@
 ---@field hint string
 ---@field severity "error"|"warning"
 
+---What was done to an item of a form last, with who and when in words (M10); `ref` is empty for the text.
+---@class promptside.ItemChange
+---@field ref string
+---@field sentence string
+---@field at number
+---@field client string
+
+---A version of a form that a client saw, and what was done since.
+---@class promptside.Seen
+---@field version integer
+---@field attempt integer
+---@field answers table<string, any>
+---@field changes promptside.ItemChange[]
+
 ---A form document as the daemon has it.
 ---@class promptside.Form
 ---@field document string Path, relative to the project.
@@ -235,6 +249,20 @@
 ---@field problems promptside.FaultView[]
 ---@field definition table<string, any>
 ---@field answers table<string, any>
+---@field original string Of a text: what the agent handed over, where that is no longer what stands there.
+---@field seen? promptside.Seen The version that was asked about, if it is known and not this one.
+
+---An answer without content.
+---@class promptside.Nothing
+
+---The document of one attempt as it was last.
+---@class promptside.DocumentView
+---@field stage string
+---@field attempt integer
+---@field document string Path that it has or had, relative to the project.
+---@field kind string `text`, `options`, `checklist` or `fields`.
+---@field text string
+---@field approved boolean
 
 ---A piece of output; `cursor` is the byte offset behind the line of the transcript that it came from.
 ---
@@ -264,15 +292,22 @@
 ---@field stage string
 ---@field attempt integer
 
----An answer without content.
----@class promptside.Nothing
-
 ---Changes of an attempt, as a list and as a unified diff.
 ---@class promptside.DiffView
 ---@field stage string
 ---@field attempt integer
 ---@field changes promptside.Change[]
 ---@field diff string
+
+---A file as it was on one side of an attempt; `text` is empty where it is none.
+---@class promptside.FileView
+---@field stage string
+---@field attempt integer
+---@field path string
+---@field side "before"|"after"
+---@field kind "text"|"binary"|"absent"|"large"|"link"|"repository" `link` has its target as text; of what is `large` and of a `repository` within the project nothing is kept.
+---@field text string
+---@field bytes integer
 
 ---A permission given for good, with its origin (ST-14).
 ---@class promptside.RuleView
@@ -505,6 +540,7 @@
 ---@field type? "run"
 ---@field project string
 ---@field task integer
+---@field anyway? boolean Start also a stage that may write to files which an editor holds with unsaved changes (ED-11).
 ---@field input? string
 ---@field stage_only? boolean
 ---@field on_ask? "wait"|"deny"
@@ -517,6 +553,7 @@
 ---@field type? "approve"
 ---@field project string
 ---@field task integer
+---@field anyway? boolean Start also a stage that may write to files which an editor holds with unsaved changes (ED-11).
 ---@field answers? table<string, any>
 ---@field note? string
 ---@field sign_off? boolean
@@ -536,6 +573,7 @@
 ---@field type? "redo"
 ---@field project string
 ---@field task integer
+---@field anyway? boolean Start also a stage that may write to files which an editor holds with unsaved changes (ED-11).
 ---@field feedback? string
 ---@field fresh? boolean
 
@@ -544,12 +582,14 @@
 ---@field type? "retry"
 ---@field project string
 ---@field task integer
+---@field anyway? boolean Start also a stage that may write to files which an editor holds with unsaved changes (ED-11).
 
 ---Skip Stage…
 ---@class promptside.Skip
 ---@field type? "skip"
 ---@field project string
 ---@field task integer
+---@field anyway? boolean Start also a stage that may write to files which an editor holds with unsaved changes (ED-11).
 ---@field reason? string
 
 ---Go Back to Stage…
@@ -559,6 +599,7 @@
 ---@field type? "goBack"
 ---@field project string
 ---@field task integer
+---@field anyway? boolean Start also a stage that may write to files which an editor holds with unsaved changes (ED-11).
 ---@field stage string
 ---@field reason? string
 
@@ -573,6 +614,7 @@
 ---@field type? "resume"
 ---@field project string
 ---@field task integer
+---@field anyway? boolean Start also a stage that may write to files which an editor holds with unsaved changes (ED-11).
 
 ---Stop Stage
 ---@class promptside.Stop
@@ -700,11 +742,40 @@
 ---@field task? integer
 
 ---The form that a task waits with: its gate's, or its open questions'.
+---
+---`shown` is the hash of what the client has before it: what was done since that version is told along.
 ---@class promptside.GetForm
 ---@field type? "form"
 ---@field project string
 ---@field task integer
 ---@field document? string
+---@field shown? string
+
+---A document of a task that an editor has open; `unsaved` if its buffer is not what the file is.
+---@class promptside.HeldDocument
+---@field project string
+---@field task integer
+---@field document string Path, relative to the project.
+---@field unsaved boolean
+
+---Say which documents of tasks this client has open and takes edits of.
+---
+---What changes in them is not written to their files while they are held, since the client puts it into its
+---buffers; a new attempt's document is, unless there are unsaved changes. The list takes the place of what the
+---same connection said before, and goes with it.
+---@class promptside.Hold
+---@field type? "hold"
+---@field documents? promptside.HeldDocument[]
+
+---What an attempt left as its document, also where a newer one has taken its place.
+---
+---An empty stage takes the newest that ran, attempt 0 its last.
+---@class promptside.Document
+---@field type? "document"
+---@field project string
+---@field task integer
+---@field stage? string
+---@field attempt? integer
 
 ---Every decision of a task, oldest first.
 ---@class promptside.Decisions
@@ -752,6 +823,18 @@
 ---@field type? "diff"
 ---@field project string
 ---@field task integer
+---@field stage? string
+---@field attempt? integer
+
+---A file of the project as it was before an attempt, or after it; while it runs, `after` is now.
+---
+---An empty stage takes the newest that ran, attempt 0 its last; the path is relative to the project.
+---@class promptside.FileAt
+---@field type? "fileAt"
+---@field project string
+---@field task integer
+---@field path string
+---@field side? "before"|"after"
 ---@field stage? string
 ---@field attempt? integer
 
@@ -803,6 +886,13 @@
 ---@field type? "trustState"
 ---@field project string
 
+---Say which files this client holds with changes that are not saved (ED-11).
+---
+---Absolute paths; they take the place of what the same connection said before, and go with it.
+---@class promptside.Unsaved
+---@field type? "unsaved"
+---@field files? string[]
+
 ---Check the set-up.
 ---@class promptside.DoctorQuery
 ---@field type? "doctor"
@@ -830,6 +920,12 @@
 ---@field flow integer
 ---@field project string
 ---@field seq integer
+
+---A project was removed, or another database is in its place: what was told of its tasks holds no longer.
+---@class promptside.ProjectGone
+---@field type "projectGone"
+---@field flow integer
+---@field project string
 
 ---A fact of the journal (CW-22), for those who asked for events.
 ---@class promptside.EventHappened
@@ -871,6 +967,8 @@
 ---@field cursor integer
 ---@field line string
 ---@field context_percent? integer
+---@field step integer How many steps of its own list the agent has finished; `steps` is 0 where it keeps none.
+---@field steps integer
 ---@field last promptside.Step[]
 
 ---What the agent does now.
@@ -890,6 +988,110 @@
 ---@field type "daemon"
 ---@field state "stopping"|"replaced"|"warning"
 ---@field message string
+
+---A choice of a question or a field; `id` is what an answer names it by.
+---@class promptside.FormChoice
+---@field id string
+---@field title string
+---@field description string
+---@field recommended boolean
+
+---An item: an option, a point of a checklist, a field or a question; what its kind hasn't is empty.
+---@class promptside.FormItem
+---@field id string
+---@field line integer Where it stands in the document, from 1; 0 where it was deleted.
+---@field title string
+---@field body string Its text as it stands in the document, as Markdown, without title and answer; of a field its value.
+---@field answer any Option: true or false. Point: `{ticked, note}`. Field: its value. Question: a text, or a list of ids, of paths, and for an answer of one's own of `{other: text}`. None is no answer.
+---@field lacks string What is still wanted here, in a sentence.
+---@field problem string What can't be read here, or was changed elsewhere, in a sentence.
+---@field group string The heading that it stands under: a checklist's severity in words, a question's topic.
+---@field required boolean
+---@field recommended boolean
+---@field pros string[]
+---@field cons string[]
+---@field severity ""|"critical"|"warning"|"info"
+---@field path string The place in the source that a point is about, relative to the project.
+---@field path_line? integer
+---@field input ""|"line"|"text"|"one"|"any"|"bullets"|"json"|"long_text"|"files"|"code"|"yes_no" How a field or a question is answered.
+---@field choices promptside.FormChoice[]
+---@field other boolean Whether an answer of one's own is taken.
+---@field lang string
+
+---A note to the agent in the document; `item` is empty where it belongs to all of it.
+---@class promptside.FormNote
+---@field line integer
+---@field item string
+---@field text string
+
+---A diagnostic of the document; lines count from 1.
+---@class promptside.FormProblem
+---@field line integer
+---@field severity "error"|"warning"|"information"|"hint"
+---@field code string
+---@field text string
+---@field item string
+
+---Several answers at once, for a button: nothing is sent or approved with them.
+---@class promptside.FormSuggestion
+---@field title string
+---@field answers table<string, any>
+
+---A form document with everything that is needed to draw it.
+---@class promptside.FormView
+---@field project string
+---@field task integer
+---@field document string Path, relative to the project.
+---@field uri string
+---@field stage string
+---@field attempt integer
+---@field version integer The draft's, on which an answer is based.
+---@field kind "text"|"options"|"checklist"|"fields"|"questions"
+---@field title string
+---@field sentence string What to do.
+---@field waits boolean Whether the task waits with this document now; else it is to be read.
+---@field items promptside.FormItem[]
+---@field least integer How many options the gate takes, from this …
+---@field most integer … to this.
+---@field round integer Of questions.
+---@field notes promptside.FormNote[]
+---@field problems promptside.FormProblem[]
+---@field lacks string[] What stands between this and an approval, in sentences.
+---@field satisfied boolean
+---@field shown string The hash of all this, for the order that approves or sends it.
+---@field text string The whole document.
+---@field body string Of a text: its Markdown without the frame.
+---@field edited boolean Whether a person has changed what the agent wrote, beside answering.
+---@field original string Where that is so: the document with the agent's own words.
+---@field difference string … and what differs, as a unified difference.
+---@field offers promptside.Offer[] What can be done: of the document, and of items by `place`.
+---@field suggestions promptside.FormSuggestion[]
+
+---A piece of one line in one role.
+---@class promptside.Span
+---@field text string
+---@field role ""|"title"|"muted"|"waiting"|"running"|"done"|"failed"|"next"|"skipped"|"paused"|"path"|"tool"|"stderr"|"added"|"removed"|"note"
+
+---One line; `ref` names what it is about (`task/12`, `stage/research`, `path/src/a.py:3`).
+---@class promptside.Line
+---@field spans promptside.Span[]
+---@field fold ""|"open"|"closed"|"inside"
+---@field ref string
+---@field offers promptside.Offer[]
+---@field project string The path of the project that it is about, where a page holds several.
+
+---A whole page; its title is also the name under which an editor opens it.
+---@class promptside.Page
+---@field title string
+---@field lines promptside.Line[]
+
+---What a person says of lines of a file; lines count from 1.
+---@class promptside.LineComment
+---@field path string Relative to the project.
+---@field text string
+---@field line integer 0 is the file as a whole.
+---@field end_line integer The last line; 0 where it is only one.
+---@field quote string What stood there when it was said.
 
 ---@alias promptside.Command
 ---| promptside.AddProject
@@ -929,12 +1131,15 @@
 ---| promptside.Tasks
 ---| promptside.GetTask
 ---| promptside.GetForm
+---| promptside.Hold
+---| promptside.Document
 ---| promptside.Decisions
 ---| promptside.Output
 ---| promptside.FollowOutput
 ---| promptside.Watch
 ---| promptside.Unfollow
 ---| promptside.Diff
+---| promptside.FileAt
 ---| promptside.Rules
 ---| promptside.Pipelines
 ---| promptside.GetPipeline
@@ -943,6 +1148,7 @@
 ---| promptside.Vocabulary
 ---| promptside.CopyPipeline
 ---| promptside.GetTrust
+---| promptside.Unsaved
 ---| promptside.DoctorQuery
 ---| promptside.GetGarbage
 ---| promptside.Status
@@ -950,6 +1156,7 @@
 ---@alias promptside.Notice
 ---| promptside.TaskChanged
 ---| promptside.CaughtUp
+---| promptside.ProjectGone
 ---| promptside.EventHappened
 ---| promptside.OutputCame
 ---| promptside.ActivityChanged

@@ -59,6 +59,8 @@ class Launch(Struct, frozen=True, kw_only=True):
     max_budget_usd: float | None = None
     root: bool = False
     sandboxed: bool = False
+    before_edits: str = ""
+    """A command that is run before a tool changes a file, and may have it asked about."""
 
 
 class Driven(Struct, frozen=True, kw_only=True):
@@ -237,6 +239,11 @@ def _settings(launch: Launch) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     if launch.read_only:
         settings["disableAllHooks"] = True
+    elif launch.before_edits:
+        hook = {"type": "command", "command": launch.before_edits}
+        settings["hooks"] = {
+            "PreToolUse": [{"matcher": "Edit|Write|MultiEdit|NotebookEdit", "hooks": [hook]}]
+        }
     if launch.rules:
         # By file, not by --allowedTools: a rule may hold commas, brackets and more than a command line takes.
         settings["permissions"] = {"allow": list(launch.rules)}
