@@ -140,9 +140,9 @@ class Pipe:
         self.ask("initialize", {"processId": None, "rootUri": project.as_uri(), "capabilities": capabilities})
         self.tell("initialized", {})
 
-    def command(self, name: str, **arguments: Any) -> Any:
+    def command(self, name: str, heard: Callable[[Any], None] | None = None, /, **arguments: Any) -> Any:
         params = {"command": f"promptside.{name}", "arguments": [arguments]}
-        return self.ask("workspace/executeCommand", params)
+        return self.ask("workspace/executeCommand", params, heard)
 
     def read(self) -> Any:
         """The next message."""

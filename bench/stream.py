@@ -1,31 +1,25 @@
 """500 lines a second for a minute through the server: its CPU per line, and orders in between.
 
-The floor of the first is reading and typed decoding of the same lines once; of the second, the idle order.
+The floor of the first is reading and typed decoding of the same lines once; of the second, the same order, as seldom,
+while there is no stream. The figures of the first begin with the order to run.
 """
 
 from __future__ import annotations
 
 import os
 import statistics
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import agents
 import msgspec
 from measure import Figure, Person, Pipe, clock, person, server
 
 LINES_A_SECOND = 500
 SECONDS = float(os.environ.get("BENCH_SECONDS", "60"))
 
-AGENT = """#!{python} -I
-import json, sys, time
-if "--version" in sys.argv:
-    print("2.1.330 (Claude Code)"); sys.exit()
-sys.stdin.readline()
-def line(**event): sys.stdout.write(json.dumps({{"session_id": "s", "parent_tool_use_id": None, **event}}) + "\\n")
-line(type="system", subtype="init", cwd="/", tools=["Read"], mcp_servers=[], model="fake",
-     permissionMode="default", claude_code_version="2.1.330")
+SCRIPT = """
 begun = time.monotonic()
 for n in range({lines}):
     message = {{"id": f"m{{n}}", "type": "message", "role": "assistant", "model": "fake",
@@ -34,22 +28,10 @@ for n in range({lines}):
     if n % 10 == 9:
         sys.stdout.flush()
         time.sleep(max(0, begun + n / {pace} - time.monotonic()))
-line(type="result", subtype="success", is_error=False, num_turns=1, duration_ms=1, duration_api_ms=1,
-     total_cost_usd=0.0, usage={{"input_tokens": 1, "output_tokens": 1}}, modelUsage={{}}, permission_denials=[],
-     terminal_reason="completed", result="Done.")
-sys.stdout.flush()
-sys.stdin.read()
+result(result="Done.")
 """
-
-PIPELINE = """
-[[stage]]
-id = "work"
-name = "Work"
-input = "user"
-prompt = "Work: {{ task_description }}"
-tools = ["Read"]
-permission = "deny"
-"""
+PAUSE_SECONDS = 0.1
+"""How long nothing is asked before an order whose time is taken, while there is a stream and while there is none."""
 
 
 class Block(msgspec.Struct):
@@ -71,31 +53,28 @@ class Line(msgspec.Struct):
 def figures() -> list[Figure]:
     """One minute of it."""
     with person() as somebody:
-        _set_up(somebody)
+        lines = int(LINES_A_SECOND * SECONDS)
+        agents.install(somebody, SCRIPT.format(lines=lines, pace=LINES_A_SECOND))
         with server(somebody) as pipe:
             pipe.initialize(somebody.project, {"experimental": {"promptside": True}})
             pipe.command("daemonStart")
-            pipe.command("newTask", title="Say much", pipeline="loud", agent="claude")
-            idle = statistics.median(_order(pipe) for _ in range(300))
+            pipe.command("newTask", title="Say much", pipeline="bench", agent="claude")
+            idle = statistics.median(_idle_order(pipe) for _ in range(60))
             heard = _Heard()
             cpu = pipe.cpu()
-            pipe.command("run", task=1)
-            while not heard.ended:
-                try:
-                    pipe.ask("promptside/follow", {"task": 1}, heard.hear)
-                    break
-                except RuntimeError:
-                    heard.hear(pipe.read())  # it has not begun yet
+            pipe.command("run", heard.hear, task=1)
+            while not heard.running:
+                heard.hear(pipe.read())
+            pipe.ask("promptside/follow", {"task": 1}, heard.hear)
             orders = []
             while not heard.ended:
                 orders.append(_order(pipe, heard))
-                _listen(pipe, heard, until=time.monotonic() + 0.25)
+                _listen(pipe, heard, until=time.monotonic() + PAUSE_SECONDS)
             used = (pipe.cpu() - cpu) / max(heard.lines, 1)
         transcript = Path(_transcript(somebody))
         floor = statistics.median(_decode(transcript) for _ in range(5)) / max(heard.lines, 1)
-    wanted = int(LINES_A_SECOND * SECONDS)
-    if heard.lines < wanted:
-        raise RuntimeError(f"{heard.lines} of {wanted} lines came")
+    if heard.lines < lines:
+        raise RuntimeError(f"{heard.lines} of {lines} lines came")
     return [
         Figure(
             id="P4s",
@@ -122,11 +101,19 @@ class _Heard:
     def __init__(self) -> None:
         self.lines = 0
         self.ended = False
+        self.running = False
 
     def hear(self, message: Any) -> None:
-        if message.get("method") == "promptside/output":
-            self.lines += sum(entry["role"] == "text" for entry in message["params"]["entries"])
-            self.ended = self.ended or message["params"].get("ended", False)
+        match message:
+            case {"method": "promptside/output", "params": {"entries": entries, **rest}}:
+                if "error" in rest:
+                    raise RuntimeError(rest["error"])
+                self.lines += sum(entry["role"] == "text" for entry in entries)
+                self.ended = self.ended or rest.get("ended", False)
+            case {"method": "promptside/task", "params": {"task": {"stages": [{"attempts": [*_, attempt]}]}}}:
+                self.running = self.running or attempt["status"] == "running"
+            case _:
+                pass
 
 
 def _order(pipe: Pipe, heard: _Heard | None = None) -> float:
@@ -134,20 +121,14 @@ def _order(pipe: Pipe, heard: _Heard | None = None) -> float:
     return clock(lambda: pipe.ask("workspace/executeCommand", params, heard.hear if heard else None))
 
 
+def _idle_order(pipe: Pipe) -> float:
+    time.sleep(PAUSE_SECONDS)
+    return _order(pipe)
+
+
 def _listen(pipe: Pipe, heard: _Heard, until: float) -> None:
     while not heard.ended and time.monotonic() < until:
         heard.hear(pipe.read())
-
-
-def _set_up(somebody: Person) -> None:
-    program = somebody.data.parent / "claude"
-    lines = int(LINES_A_SECOND * SECONDS)
-    program.write_text(AGENT.format(python=sys.executable, lines=lines, pace=LINES_A_SECOND))
-    program.chmod(0o755)
-    somebody.environment["PROMPTSIDE_CLAUDE"] = str(program)
-    pipelines = somebody.data / "config" / "pipelines"
-    pipelines.mkdir(parents=True)
-    (pipelines / "loud.toml").write_text(PIPELINE)
 
 
 def _transcript(somebody: Person) -> str:
