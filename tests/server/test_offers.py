@@ -29,7 +29,7 @@ pytestmark = pytest.mark.timeout(600)
 AT_ONCE = 4
 PATIENCE = 120.0
 LENSES = {**PLAIN, "textDocument": {**PLAIN["textDocument"], "codeLens": {}}}
-NOT_REACHED = {"failed": "only a fault of ours breaks a task; see the test of its own"}
+NOT_REACHED = {"failed": "only a fault of ours breaks a task; the engine's own test of offers has it"}
 NOT_OFFERED = {"editDraft", "answer"}
 """What an item's own actions, and the terminal, give orders by."""
 TOLD_APART = ("decision", "scope", "stage", "attempt", "reason")
