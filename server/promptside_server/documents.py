@@ -9,6 +9,7 @@ import asyncio
 import difflib
 import logging
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
@@ -52,7 +53,7 @@ Order = type[Approve] | type[SendAnswers] | type[Redo]
 """The orders that are about a document."""
 
 
-class Reading(Struct, frozen=True, kw_only=True):
+class Reading(Struct, frozen=True, kw_only=True, dict=True):
     """A buffer of a task's document as it is now."""
 
     uri: str
@@ -69,6 +70,20 @@ class Reading(Struct, frozen=True, kw_only=True):
     tried: bool = False
     apart: int = 0
     """The first line (from 1) in which the buffer is not what the daemon has, where it never had what stands here."""
+
+    @cached_property
+    def given(self) -> dict[str, Any]:
+        """The answers in the buffer, by item."""
+        return forms.to_plain(self.parsed.answers) if self.parsed is not None else {}
+
+    @cached_property
+    def points(self) -> dict[str, forms.CheckItem]:
+        """The items of a checklist, by their ids."""
+        match self.definition:
+            case forms.ChecklistDefinition(items=items):
+                return {item.id: item for item in items}
+            case _:
+                return {}
 
     @property
     def waits(self) -> bool:

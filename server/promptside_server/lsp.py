@@ -207,11 +207,15 @@ class Protocol(LanguageServerProtocol):
     def _send_response(
         self, msg_id: int | str, result: Any | None = None, error: types.ResponseError | None = None
     ) -> None:
-        if error is not None or not isinstance(result, msgspec.Struct):
+        if isinstance(result, list) and result and all(isinstance(one, types.CodeLens) for one in result):
+            plain: Any = [_lens(one) for one in result]
+        elif error is None and isinstance(result, msgspec.Struct):
+            plain = result
+        else:
             super()._send_response(msg_id, result, error)
             return
         self._result_types.pop(msg_id, None)
-        body = msgspec.json.encode({"jsonrpc": "2.0", "id": msg_id, "result": result})
+        body = msgspec.json.encode({"jsonrpc": "2.0", "id": msg_id, "result": plain})
         if isinstance(self.writer, Output):
             self.writer.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
 
@@ -241,6 +245,22 @@ def announce_content(capabilities: types.ServerCapabilities, scheme: str) -> Non
     workspace = capabilities.workspace or types.WorkspaceOptions()
     workspace.text_document_content = types.TextDocumentContentOptions(schemes=[scheme])
     capabilities.workspace = workspace
+
+
+def _lens(lens: types.CodeLens) -> dict[str, Any]:
+    """As pygls's converter would have it; lenses are asked for at every key, by the hundred, and it takes its time."""
+    start, end, command = lens.range.start, lens.range.end, lens.command
+    plain: dict[str, Any] = {
+        "range": {
+            "start": {"line": start.line, "character": start.character},
+            "end": {"line": end.line, "character": end.character},
+        }
+    }
+    if command is not None:
+        plain["command"] = {"title": command.title, "command": command.command}
+        if command.arguments is not None:
+            plain["command"]["arguments"] = command.arguments
+    return plain
 
 
 def _is_struct(kind: Any) -> bool:

@@ -63,7 +63,7 @@ def document_acts(reading: Reading) -> list[Act]:
             if (rest := _left_to_the_agent(reading, definition, acts)) is not None:
                 acts.append(rest)
         case forms.ChecklistDefinition(items=items) if reading.waits:
-            ticks = answers_of(reading)
+            ticks = reading.given
             infos = [i.id for i in items if i.severity == "info" and not _ticked(ticks, i.id)]
             if infos:
                 answers = {ref: {**_tick(ticks, ref), "ticked": True} for ref in infos}
@@ -79,7 +79,7 @@ def item_acts(reading: Reading, ref: str) -> list[Act]:
     if definition is None or not ref or not reading.waits or ref not in reading.sections:
         return []
     offered = [act for o in reading.task.offers if o.place == ref and (act := _act(reading, o)) is not None]
-    given = answers_of(reading)
+    given = reading.given
     acts: list[Act] = []
     match definition:
         case forms.OptionsDefinition():
@@ -102,14 +102,9 @@ def item_acts(reading: Reading, ref: str) -> list[Act]:
 def approve_title(reading: Reading, title: str) -> str:
     """`Approve A` where options are selected."""
     if isinstance(reading.definition, forms.OptionsDefinition):
-        chosen = [ref for ref, on in answers_of(reading).items() if on]
+        chosen = [ref for ref, on in reading.given.items() if on]
         return " ".join([title, ", ".join(chosen)]).rstrip()
     return title
-
-
-def answers_of(reading: Reading) -> dict[str, Any]:
-    """The answers in the buffer."""
-    return forms.to_plain(reading.parsed.answers) if reading.parsed is not None else {}
 
 
 def notes_of(reading: Reading) -> tuple[Note, ...]:
@@ -260,7 +255,7 @@ def _question(question: forms.Question, given: dict[str, Any]) -> list[Act]:
 
 def _recommended(reading: Reading, definition: forms.QuestionsDefinition) -> dict[str, Any]:
     """The recommended choices of what is not answered yet."""
-    given = answers_of(reading)
+    given = reading.given
     found = {}
     for question in definition.items:
         best = [o.id for o in question.options if o.recommended]
@@ -274,7 +269,7 @@ def _left_to_the_agent(
 ) -> Act | None:
     """Sending what is there while only questions are open that need no answer."""
     send = next((act for act in acts if act.command == SEND), None)
-    given = answers_of(reading)
+    given = reading.given
     left = [question for question in definition.items if question.id not in given]
     if send is None or send.blocked is not None or not left or any(question.required for question in left):
         return None

@@ -20,7 +20,6 @@ from promptside_server.offered import (
     REDO,
     WRITE_A_NOTE,
     Act,
-    answers_of,
     document_acts,
     item_acts,
 )
@@ -121,7 +120,7 @@ def _as_action(
         args = {**at, "document": reading.document, "answers": act.answers}
         return types.Command(title=act.title, command="promptside.editDraft", arguments=[args])
     assert reading.definition is not None, "only a form has answers"
-    answers = from_plain(reading.definition, {**answers_of(reading), **act.answers})
+    answers = from_plain(reading.definition, {**reading.given, **act.answers})
     target = apply(reading.definition, reading.text, answers)
     return types.CodeAction(
         title=act.title,

@@ -14,7 +14,6 @@ from promptside_protocol.pages.plain import cut, one_line
 from promptside_protocol.pages.waiting import QUESTION_KINDS
 from promptside_protocol.pages.words import duration, money
 from promptside_server.documents import Reading, documents
-from promptside_server.offered import answers_of
 from promptside_server.places import span
 from promptside_server.server import Server
 from promptside_server.shared import answer
@@ -50,7 +49,7 @@ def _said(reading: Reading, ref: str) -> list[str]:
     definition = reading.definition
     assert definition is not None, "only forms have items"
     answers = reading.parsed.answers if reading.parsed is not None else None
-    values = answers_of(reading)
+    values = reading.given
     if isinstance(definition, forms.FieldsDefinition) and isinstance(answers, forms.FieldsAnswers):
         values = forms.field_values(definition, answers)  # with what the agent wrote and nobody changed
     what, given = _what(definition, ref), _answer(definition, ref, values)

@@ -23,7 +23,6 @@ from promptside_server.offered import (
     SEND,
     TAKE_BACK,
     Act,
-    answers_of,
     document_acts,
     item_acts,
 )
@@ -81,7 +80,7 @@ def state_of(reading: Reading) -> str:
     task = reading.task
     if reading.waits and task.waiting_for is not None:
         if isinstance(reading.definition, forms.QuestionsDefinition):
-            given = answers_of(reading)
+            given = reading.given
             required = [q.id for q in reading.definition.items if q.required]
             done = sum(ref in given for ref in required)
             return f"{done} of {len(required)} required answered"
@@ -117,7 +116,7 @@ def _attempt(reading: Reading) -> str | None:
 
 def _groups(reading: Reading) -> list[types.CodeLens]:
     """`1 of 2` at the heading of each group of a checklist."""
-    definition, given = reading.definition, answers_of(reading)
+    definition, given = reading.definition, reading.given
     if not isinstance(definition, forms.ChecklistDefinition) or not reading.waits:
         return []
     headings = [0, *(at for at, line in enumerate(reading.lines) if heading(line) is not None)]
@@ -133,18 +132,18 @@ def _item(reading: Reading, ref: str, line: int) -> list[types.CodeLens]:
     """The item's own lenses."""
     if not reading.waits:
         return []
-    definition, given = reading.definition, answers_of(reading)
+    definition, given = reading.definition, reading.given
     offered = item_acts(reading, ref)
     acts = [act for act in offered if act.answers is not None and not act.command]
     match definition:
         case forms.OptionsDefinition():
             title = "Selected, undo" if given.get(ref) else "Select this"
             return [_act_lens(reading, line, act, title) for act in acts[:1]]
-        case forms.ChecklistDefinition(items=items):
+        case forms.ChecklistDefinition():
             ticked = bool((given.get(ref) or {}).get("ticked"))
             title = "Reviewed, undo" if ticked else "Reviewed"
             found = [_act_lens(reading, line, act, title) for act in acts[:1]]
-            item = next((i for i in items if i.id == ref), None)
+            item = reading.points.get(ref)
             if item is not None and item.path:
                 place = f"{item.path}:{item.line}" if item.line is not None else item.path
                 where = {"project": reading.task.project, "path": item.path, "line": item.line or 1}
