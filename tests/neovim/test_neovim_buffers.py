@@ -1,0 +1,226 @@
+"""What stands in Neovim's buffers: keys, output, unsaved files, other clients, what is missing (ED-8, ED-11)."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from nvim_editor import PLUGIN, Neovim, Terminal, until
+from rig.user import User
+
+AtStage = Callable[[int], None]
+Open = Callable[..., Neovim]
+MAPPED = "return vim.tbl_map(function(map) return map.lhs end, vim.api.nvim_buf_get_keymap(0, 'n'))"
+
+
+def test_keys_are_those_that_the_help_shows(nvim: Neovim) -> None:
+    nvim.do("")
+    nvim.see("New Task…")
+    mapped = set(nvim.lua(MAPPED))
+    nvim.keys("g?")
+    shown = [line.split()[0] for line in nvim.text.split("\n\n")[0].splitlines()]
+    assert set(shown) == mapped
+    assert len(shown) == len(set(shown))
+    nvim.keys("q")
+    assert nvim.name == "promptside://tasks"
+
+
+def test_no_keys_where_none_are_wanted(editors: Open) -> None:
+    nvim = editors(init="vim.g.promptside = { keys = false }")
+    nvim.do("")
+    nvim.see("New Task…")
+    assert nvim.lua(MAPPED) == []
+
+
+def test_verbs_tasks_options_and_stages_are_completed(nvim: Neovim, at_stage: AtStage) -> None:
+    def completed(line: str) -> list[str]:
+        found: list[str] = nvim.lua("return vim.fn.getcompletion(..., 'cmdline')", line)
+        return found
+
+    assert {"next", "new", "run", "approve", "takeback"} <= set(completed("Promptside "))
+    assert not {"plan", "todos", "work", "merge", "takeover"} & set(completed("Promptside "))
+    at_stage(1)
+    nvim.do("")
+    nvim.waits("high-level-approaches")
+    assert completed("Promptside open ") == ["1-leave-common-words-out"]
+    assert completed("Promptside select ") == ["A", "B", "C"]
+    assert completed("Promptside back ") == ["research"]
+    assert completed("Promptside allow ") == ["once", "attempt", "task", "always"]
+
+
+def test_an_option_is_selected_from_anywhere(nvim: Neovim, at_stage: AtStage) -> None:
+    at_stage(1)
+    nvim.do("")
+    nvim.waits("high-level-approaches")
+    nvim.do("select b")
+    until(lambda: nvim.view["waiting_for"]["gate"]["selected"] == ["B"], lambda: nvim.said)
+    nvim.do("select A")
+    until(lambda: nvim.view["waiting_for"]["gate"]["selected"] == ["A"], lambda: nvim.said)
+    nvim.answer("Go back")
+    nvim.do("back research")
+    until(lambda: nvim.view["current"] == "research", lambda: nvim.said)
+    assert nvim.asked[-1]["prompt"].startswith("Go back to Research?")
+
+
+def test_output_follows_where_the_cursor_is_at_the_end(nvim: Neovim, at_stage: AtStage) -> None:
+    """ST-11"""
+    at_stage(2)
+    nvim.do("")
+    nvim.waits("planning")
+    nvim.do("output")
+    output = until(lambda: next((w for w in nvim.api.windows if "output" in w.buffer.name), None))
+    until(lambda: any("Done" in line for line in output.buffer[:]), lambda: output.buffer[:])
+    assert output.cursor[0] == len(output.buffer)
+    assert nvim.name == "promptside://tasks"
+    stream = """
+      local output = require('promptside.output')
+      for flow = 1, 9 do
+        output.take({ flow = flow, project = '', task = 1, stage = 'planning', attempt = 1, entries = ... })
+      end
+    """
+    nvim.lua(stream, [{"role": "text", "text": "one more"}])
+    until(lambda: output.buffer[-1] == "one more")
+    assert output.cursor[0] == len(output.buffer)
+    output.cursor = (2, 0)
+    nvim.lua(stream, [{"role": "text", "text": "a"}, {"role": "text", "text": "b"}])
+    until(lambda: output.buffer[-1] == "b")
+    assert output.cursor[0] == 2
+    assert "2 new lines, G to follow" in nvim.lua("return vim.wo[...].winbar", output.handle)
+
+
+def test_unsaved_files_are_named_before_an_agent_may_write(nvim: Neovim, sample: User) -> None:
+    """ED-11, M14"""
+    sample.promptside("task", "new", "Leave common words out", "--agent", "rehearsal-fast:standard")
+    for _ in range(3):
+        sample.promptside("skip", "1", "--reason", "Not here.")
+    nvim.do("")
+    nvim.see("Leave common words out")
+    nvim.api.command("edit wordcount/counting.py")
+    nvim.keys("Go# mine<Esc>")
+    nvim.answer("Cancel")
+    nvim.do("run 1")
+    until(lambda: nvim.asked, lambda: nvim.said)
+    assert "counting.py" in nvim.asked[0]["prompt"]
+    assert nvim.asked[0]["labels"] == ["Save and run", "Run anyway", "Cancel"]
+    nvim.answer("Save and run")
+    nvim.do("run 1")
+    nvim.waits("implementation", "decision")
+    assert "# mine" in (sample.project / "wordcount" / "counting.py").read_text()
+
+
+def test_an_answer_in_another_editor_arrives_and_leaves_no_changes(
+    nvim: Neovim, editors: Open, at_stage: AtStage
+) -> None:
+    """ED-10"""
+    at_stage(1)
+    nvim.do("")
+    nvim.waits("high-level-approaches")
+    other = editors()
+    other.do("")
+    other.waits("high-level-approaches")
+    other.open_waiting()
+    nvim.open_waiting()
+    nvim.goto("] Select B")
+    nvim.keys("<CR>")
+    other.see("- [x] Select B")
+    other.lens("Approve B")
+    until(lambda: not other.lua("return vim.bo.modified"), "nothing to save")
+    other.keys(",a")
+    nvim.waits("planning")
+    other.waits("planning")
+    assert nvim.view == other.view
+
+
+def test_the_daemon_is_killed_and_comes_back(nvim: Neovim, at_stage: AtStage, sample: User) -> None:
+    at_stage(1)
+    nvim.do("")
+    nvim.waits("high-level-approaches")
+    sample.kill(sample.daemon())
+    nvim.hear(":Promptside daemon starts it.")
+    until(lambda: nvim.lua("return require('promptside').statusline()") == "[x]")
+    nvim.see("Start it")
+    nvim.do("daemon")
+    nvim.hear("there again")
+    until(lambda: nvim.lua("return require('promptside').statusline()") == "[!1]")
+    until(lambda: "Start it" not in nvim.text, lambda: nvim.text)
+    nvim.do("select A")
+    nvim.do("approve")
+    nvim.waits("planning")
+
+
+def test_a_server_that_died_is_started_again(nvim: Neovim, at_stage: AtStage, sample: User) -> None:
+    at_stage(1)
+    nvim.do("")
+    nvim.waits("high-level-approaches")
+    servers = [pid for pid, words in sample.processes().items() if words.rstrip().endswith("promptside lsp")]
+    assert len(servers) == 1, sample.processes()
+    sample.kill(*servers)
+    nvim.hear("it is started again")
+    until(lambda: nvim.lua("return require('promptside.client').get() ~= nil"))
+    nvim.see("Leave common words out")
+    nvim.waits("high-level-approaches")
+
+
+def test_without_promptside_one_next_step(editors: Open, tmp_path: Path) -> None:
+    nvim = editors(PATH="/usr/bin:/bin")
+    nvim.do("")
+    nvim.hear("promptside was not found. Install it with")
+    assert nvim.lua("return vim.lsp.get_clients()") == []
+    nvim.api.command("checkhealth promptside")
+    nvim.see("promptside was not found")
+    nvim.never_blocked()
+
+
+def test_health_says_what_is_there(nvim: Neovim, at_stage: AtStage) -> None:
+    at_stage(1)
+    nvim.do("")
+    nvim.waits("high-level-approaches")
+    nvim.api.command("checkhealth promptside")
+    text = nvim.see("tasks are known")
+    for words in ("Neovim 0.11", "from PATH", "runs for", "lenses are asked for", "version", "claude"):
+        assert words in text, text
+
+
+def test_the_help_has_its_tags(nvim: Neovim, tmp_path: Path) -> None:
+    nvim.api.command(f"silent !cp -r {PLUGIN}/doc {tmp_path}/doc")
+    nvim.api.command(f"helptags {tmp_path}/doc")
+    tags = (tmp_path / "doc" / "tags").read_text()
+    assert "promptside.txt\t" in tags
+    verbs = nvim.lua("return vim.tbl_keys(require('promptside.verbs').all)")
+    missing = [verb for verb in verbs if f":Promptside-{verb}\t" not in tags]
+    assert not missing
+
+
+def test_a_new_task_takes_the_selection_along(nvim: Neovim) -> None:
+    """ED-13"""
+    nvim.do("")
+    nvim.see("New Task…")
+    nvim.api.command("edit wordcount/counting.py")
+    nvim.api.command("11,13Promptside new")
+    nvim.see("# New task")
+    assert "wordcount/counting.py:11-13" in nvim.text
+
+
+def test_a_screen_of_a_person(terminals: Callable[..., Terminal], at_stage: AtStage) -> None:
+    """What is said is one line: nothing asks for Enter, in a narrow window too."""
+    at_stage(1)
+    terminal = terminals(columns=80, lines=20)
+    terminal.see("README.md")
+    terminal.type(":Promptside\r")
+    terminal.see("Waiting for you (1)", "select 1 of 3", "g? help")
+    terminal.keys("Enter")
+    terminal.see("Approve")
+    terminal.type(":Promptside next\r")
+    terminal.see("# High-Level Approaches", "Select 1 of 3")
+    terminal.type(":Promptside approve\r")
+    terminal.see("Not approved: Select 1 option to approve.")
+    terminal.type(":Promptside nonsense that is far longer than the window is wide, by a lot\r")
+    terminal.see("“nonsense” is nothing that Promptside can do here")
+
+
+@pytest.mark.parametrize("words", ["tasks", "1", "1/history", "rules", "doctor", "pipelines", "projects"])
+def test_every_page_opens_by_its_name(nvim: Neovim, sample: User, words: str) -> None:
+    sample.promptside("task", "new", "Leave common words out", "--agent", "rehearsal-fast:standard")
+    nvim.api.command(f"edit promptside://{words}")
+    until(lambda: "One moment" not in nvim.text and nvim.lua("return vim.wo.winbar") != "", lambda: nvim.text)
+    assert nvim.lua("return vim.bo.filetype") == "promptside"
+    assert "can't" not in nvim.text

@@ -1,0 +1,77 @@
+"""A whole `standard` run in Neovim by rehearsal, with its commands and keys only (ED-8, ST-11, ST-13)."""
+
+from nvim_editor import Neovim
+
+
+def new_task(nvim: Neovim) -> None:
+    """From the empty list to a task that runs."""
+    nvim.do("")
+    nvim.see("New Task…")
+    nvim.keys("<CR>")
+    nvim.see("# New task")
+    nvim.goto("## Title")
+    nvim.keys("oLeave common words out<Esc>")
+    nvim.goto("## Description")
+    nvim.keys("oLet me name words that are left out.<Esc>")
+    nvim.goto("## Agent")
+    nvim.keys("orehearsal-fast:standard<Esc>")
+    nvim.lens("Create and run")
+    nvim.keys(",a")
+
+
+def test_a_standard_run_from_an_empty_list(nvim: Neovim) -> None:
+    new_task(nvim)
+    nvim.waits("research", "decision")
+    assert nvim.name == "promptside://1"
+    windows = [window.buffer.name for window in nvim.api.windows]
+    assert "promptside://1/research/1/output" in windows, windows
+
+    nvim.open_waiting()
+    nvim.goto("] A ·")
+    nvim.keys("<CR>")
+    nvim.lens("Send answers")
+    nvim.keys(",a")
+    nvim.waits("research")
+
+    nvim.open_waiting()
+    nvim.keys(",a")
+    nvim.waits("high-level-approaches")
+
+    nvim.open_waiting()
+    nvim.keys(",a")
+    nvim.hear("Not approved")
+    nvim.goto("] Select A")
+    nvim.keys("<CR>")
+    nvim.see("- [x] Select A")
+    nvim.lens("Approve A")
+    nvim.do("approve")
+    nvim.waits("planning")
+
+    nvim.open_waiting()
+    nvim.do("redo Put the tests of each step before its code.")
+    nvim.lens("Attempt 2")
+    nvim.waits("planning")
+    nvim.do("approve")
+    nvim.waits("implementation", "decision")
+    nvim.hear("allow, deny")
+    nvim.do("allow task")
+    nvim.waits("implementation")
+    nvim.do("approve")
+    nvim.waits("refinement", "input")
+    nvim.do("run")
+    nvim.waits("refinement")
+    nvim.do("approve")
+    nvim.waits("security-review")
+
+    nvim.open_waiting()
+    for item in ("W1", "W2", "I1", "I2", "I3"):
+        nvim.goto(f"**{item}**")
+        nvim.keys("0<CR>")
+    nvim.lens("Approve")
+    nvim.keys(",a")
+    nvim.waits("pr-preparation")
+    nvim.open_waiting()
+    nvim.do("approve")
+    nvim.do("")
+    nvim.see("Done (1)")
+    nvim.never_blocked()
