@@ -280,7 +280,7 @@ class World:
     def changed_artifacts(self, task: Task) -> list[ArtifactChanged]:
         """Approved texts whose file says something else than was approved, or says it again (CW-23).
 
-        A file that is gone counts as unchanged (M13).
+        A file that is gone counts as unchanged (M13); one that we wrote is the draft, which may have been edited.
         """
         found: list[ArtifactChanged] = []
         for run in task.stages:
@@ -294,7 +294,7 @@ class World:
             except (OSError, PromptsideError) as error:
                 log.warning("%s can't be compared with what was approved: %s", form.document, error)
                 continue
-            shown = status.shown if there is None else forms.shown(form.definition, there)
+            shown = form.shown if there is None else forms.shown(form.definition, there)
             if (shown != status.shown) != bool(status.void):
                 found.append(ArtifactChanged(at=self._clock(), stage=run.id, shown=shown))
         return found

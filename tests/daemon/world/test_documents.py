@@ -254,6 +254,34 @@ def test_an_approved_text_that_changes_is_noticed_and_when_it_is_put_back(bench:
     play(bench, story)
 
 
+def test_a_draft_that_changes_after_the_approval_stays_noticed_however_often_its_file_is_looked_at(
+    bench: Bench,
+) -> None:
+    bench.pipeline("small", TWO)
+    bench.claude("said = prompt()\nif 'second' in said.lower(): end()\ninit(); result('The output'); end()")
+
+    async def story(bench: Bench) -> None:
+        await gate(bench)
+        shown = await form(bench)
+        await bench.order(approve(bench))
+        await bench.until(lambda task: stage(task, 1).attempts)
+
+        async def edit(text: str) -> None:
+            document = shown.document
+            await bench.order(EditDraft(project=str(bench.root), task=1, document=document, text=text))
+
+        await edit(shown.text.replace("The output", "Changed"))
+        assert getattr(stage(await bench.task()).status, "void", "")
+        await written(bench)
+        assert not await bench.project.world.notice(await bench.task())
+        await edit(shown.text)
+        assert not getattr(stage(await bench.task()).status, "void", "x")
+        await written(bench)
+        assert not await bench.project.world.notice(await bench.task())
+
+    play(bench, story)
+
+
 def test_a_change_before_the_next_stage_has_begun_makes_the_gate_wait_again(bench: Bench) -> None:
     bench.pipeline("small", TWO.replace('input = "previous"', 'input = "both"'))
     bench.claude(TEXT)
