@@ -1,0 +1,330 @@
+// All commands, registered at once: a lens or a key works also before the server is there.
+
+import * as vscode from 'vscode';
+import type { ChangedFiles } from './changes';
+import type { LineComments } from './comments';
+import { Given, given, Here } from './here';
+import type { FormNews, Shown } from './ours';
+import type { Orders } from './orders';
+import type { Outputs } from './output';
+import type { Pages } from './pages';
+import type { DaemonView, RuleView, TaskView, TrustView } from './protocol';
+import type { Server } from './server';
+import { documentOf, fileOf, newest, Tasks } from './tasks';
+import { can, Node, TaskTree } from './tree';
+import { cut, oneLine } from './words';
+
+export interface Parts {
+  server: Server;
+  tasks: Tasks;
+  here: Here;
+  orders: Orders;
+  tree: TaskTree;
+  outputs: Outputs;
+  changes: ChangedFiles;
+  comments: LineComments;
+  pages: Pages;
+  log: vscode.LogOutputChannel;
+}
+
+/** Orders that need nothing but their task. */
+const ORDERS = [
+  'run', 'approve', 'send', 'redo', 'retry', 'interrupt', 'stop', 'pause', 'resume', 'skip', 'goBack', 'takeBack',
+  'ready', 'abandon', 'archive', 'allow', 'deny', 'answer',
+];
+/** Commands of the server that open something, or change only what is in the editor. */
+const SHOWS = ['showLack', 'openFile', 'showDifference', 'takeMine', 'takeTheirs', 'note', 'editDraft', 'showTranscript', 'showPrompt', 'showDocument'];
+const ATTEMPTS = ['showTranscript', 'showPrompt', 'showDocument'];
+const CHANGES_A_DRAFT = ['takeMine', 'takeTheirs', 'note', 'editDraft'];
+/** After these a stage is at work, whose output may be looked at. */
+const STARTS = ['run', 'retry', 'redo', 'resume'];
+const INSTALL = 'python3 -m pip install promptside';
+
+export function register(parts: Parts): vscode.Disposable[] {
+  const { server, tasks, here, orders, tree, outputs, changes, comments, pages, log } = parts;
+  const made: vscode.Disposable[] = [];
+  const command = (name: string, perform: (...given: unknown[]) => unknown) => {
+    made.push(vscode.commands.registerCommand(`promptside.${name}`, perform));
+  };
+  const withTask = async (argument: unknown, fits: (task: TaskView) => boolean, perform: (task: TaskView, at: Given) => unknown) => {
+    const at = given(argument);
+    const task = await here.target(at, fits);
+    if (task) await perform(task, at);
+  };
+
+  for (const tag of ORDERS) command(tag, argument => orders.task(tag, given(argument)));
+  for (const name of SHOWS) {
+    command(name, async argument => {
+      let at = given(argument);
+      if (CHANGES_A_DRAFT.includes(name) && !orders.mayAct()) return;
+      if (ATTEMPTS.includes(name) && at['task'] === undefined) {
+        const task = await here.target(at, one => can(one).includes('attempts'));
+        if (!task) return;
+        at = { project: task.project, task: task.id };
+      }
+      await orders.ask(() => server.order(name, at));
+    });
+  }
+
+  // --- going where something is ---------------------------------------------------------------------------------
+  command('next', async () => {
+    const waiting = tasks.waiting;
+    const at = waiting.findIndex(task => task === here.active);
+    const task = waiting[(at + 1) % Math.max(1, waiting.length)];
+    if (task) await openDocument(task);
+    else orders.say('Nothing waits for you.');
+  });
+  command('openTask', async argument => {
+    const task = here.named(given(argument)) ?? (await here.pick(tasks.all));
+    if (task) await openDocument(task);
+  });
+  const clicks = { key: '', at: 0 };
+  command('openDocument', async argument => {
+    const node = argument as Node | undefined;
+    if (node?.kind === 'stage' && node.stage.artifact) {
+      await open(fileOf(node.task, node.stage.artifact));
+      return;
+    }
+    await withTask(argument, () => true, async task => {
+      const key = `${task.project} ${task.id}`;
+      const again = clicks.key === key && Date.now() - clicks.at < DOUBLE_CLICK_MS;
+      Object.assign(clicks, { key, at: Date.now() });
+      await (again ? vscode.commands.executeCommand('promptside.openPanel', argument) : openDocument(task));
+    });
+  });
+  command('tree.open', () => withTask(tree.view.selection[0], () => true, openDocument));
+  command('tree.panel', () => vscode.commands.executeCommand('promptside.openPanel', tree.view.selection[0]));
+  command('tree.abandon', () => vscode.commands.executeCommand('promptside.abandon', tree.view.selection[0]));
+  command('primary', async () => {
+    const task = here.active;
+    const offer = task?.offers.find(one => one.primary) ?? undefined;
+    const draft = vscode.window.activeTextEditor?.document.uri;
+    if (task && offer) await vscode.commands.executeCommand(offer.command, { project: task.project, task: task.id, ...offer.args });
+    else if (draft?.path.includes('/.promptside/drafts/')) await vscode.commands.executeCommand('promptside.createTask', { uri: draft.toString(), run: true });
+    else orders.say('Nothing is to be decided in this document now.');
+  });
+
+  // --- tasks ----------------------------------------------------------------------------------------------------
+  command('newTask', async argument => {
+    if (!orders.mayAct()) return;
+    const at = given(argument);
+    const pipeline = vscode.workspace.getConfiguration('promptside').get('pipeline.default', '');
+    const where = at['uri'] === undefined ? selected() : {};
+    const shown = await orders.ask(() => server.order<Shown>('newTask', { ...(pipeline ? { pipeline } : {}), ...where, ...at }));
+    if (shown && !shown.shown) await open(vscode.Uri.parse(shown.uri));
+  });
+  command('createTask', async argument => {
+    if (!orders.mayAct()) return;
+    const at = { ...given(argument) };
+    const uri = String(at['uri'] ?? vscode.window.activeTextEditor?.document.uri.toString() ?? '');
+    const document = vscode.workspace.textDocuments.find(one => one.uri.toString() === vscode.Uri.parse(uri).toString());
+    if (document?.isDirty) await document.save();
+    const id = await orders.ask(() => server.order<number>('createTask', { ...at, uri }));
+    if (id === undefined) return;
+    await closeTab(uri);
+    const task = tasks.ofFile(vscode.Uri.parse(uri)).find(one => one.id === id);
+    if (task && at['run']) await onRun(task);
+    else if (task) await openDocument(task);
+  });
+  command('copyBranch', argument => withTask(argument, task => task.branch !== null, task => vscode.env.clipboard.writeText(task.branch ?? '')));
+
+  // --- deciding -------------------------------------------------------------------------------------------------
+  command('select', argument => withTask(argument, takesOptions, async task => {
+    const gate = task.waiting_for?.gate;
+    if (!gate || gate.type !== 'require_selection') {
+      orders.say(`“${cut(task.title, 60)}” has no options to select from now.`);
+      return;
+    }
+    const items = gate.options.map(option => ({
+      label: `${option.id} · ${option.title}`,
+      description: option.recommended ? 'recommended' : '',
+      detail: oneLine(option.description),
+      picked: gate.selected.includes(option.id),
+      id: option.id,
+    }));
+    const title = `Select for “${cut(task.title, 60)}”`;
+    const many = gate.max !== 1;
+    const chosen = many
+      ? await vscode.window.showQuickPick(items, { title, canPickMany: true })
+      : await vscode.window.showQuickPick(items, { title }).then(one => one && [one]);
+    if (!chosen || !orders.mayAct()) return;
+    const answers = Object.fromEntries(gate.options.map(option => [option.id, chosen.some(one => one.id === option.id)]));
+    await orders.ask(() => server.request('promptside/answer', { project: task.project, task: task.id, answers, version: gate.version }));
+  }));
+  command('takeRecommended', argument => withTask(argument, task => can(task).includes('send'), async task => {
+    if (!orders.mayAct()) return;
+    const at = { project: task.project, task: task.id };
+    const news = await orders.ask(() => server.request<FormNews>('promptside/openForm', at));
+    if (!news) return;
+    const found = news.form?.suggestions.find(one => one.title.startsWith('Take the recommended'));
+    if (news.form && found) await orders.ask(() => server.request('promptside/answer', { ...at, answers: found.answers, version: news.form?.version }));
+    else orders.say('No open question has a recommended answer.');
+    await server.request('promptside/closeForm', at).catch(() => undefined);
+  }));
+  command('undo', argument => changes.undo(given(argument)));
+  command('takeFileBack', (...resources) => changes.undoFiles(resources.flat()));
+
+  // --- looking --------------------------------------------------------------------------------------------------
+  command('showOutput', argument => withTask(argument, task => can(task).includes('attempts'), (task, at) => {
+    const found = attemptOf(task, at);
+    if (found) outputs.show(task, found.stage, found.attempt, at['preserveFocus'] !== true);
+    else orders.say(`No stage of “${cut(task.title, 60)}” has run yet.`);
+  }));
+  command('showChanges', argument => changes.show(given(argument)));
+  command('openChange', argument => changes.open(argument));
+  command('compareAttempts', argument => withTask(argument, task => can(task).includes('compare'), (task, at) => compare(task, at)));
+  command('comment', () => comments.begin());
+  command('comment.add', reply => comments.add(reply as vscode.CommentReply));
+  command('comment.delete', note => comments.remove(note as Parameters<typeof comments.remove>[0]));
+  command('sendComments', () => comments.send());
+  command('history', argument => withTask(argument, () => true, task => pages.show('history', `Decisions of #${task.id}`, task.project, task.id)));
+  command('pipelines', () => pages.show('pipelines', 'Pipelines'));
+  command('doctor', () => pages.show('doctor', 'Set-up'));
+
+  // --- the project and the machine ------------------------------------------------------------------------------
+  command('rules', async () => {
+    const rules = await orders.ask(() => server.request<RuleView[]>('promptside/query', { type: 'rules' }));
+    if (!rules) return;
+    if (rules.length === 0) {
+      void vscode.window.showInformationMessage('Nothing is permitted for good in this project.');
+      return;
+    }
+    const items = rules.map(rule => ({ label: rule.rule, description: `task ${rule.task}, ${rule.stage}, by ${rule.by} in ${rule.client}`, rule }));
+    const chosen = await vscode.window.showQuickPick(items, { title: 'Permissions given for good', placeHolder: 'Choose one to take it back' });
+    const button = 'Take Back';
+    if (chosen && (await vscode.window.showWarningMessage(`Ask again before ${chosen.rule.rule}?`, button, 'Cancel')) === button) {
+      await orders.give('removeRule', { rule: chosen.rule.id });
+    }
+  });
+  command('trust', async argument => {
+    const project = given(argument)['project'];
+    const at = typeof project === 'string' ? { project } : {};
+    const found = await orders.ask(() => server.request<TrustView>('promptside/query', { type: 'trustState', ...at }));
+    if (!found) return;
+    if (found.items.length === 0 || found.state === 'trusted') {
+      void vscode.window.showInformationMessage(found.sentence || 'This project brings nothing of its own that would run.');
+      return;
+    }
+    const detail = [found.sentence, '', ...found.items.map(item => `${item.what}: ${item.path}${item.changed ? ' (changed)' : ''}`)].join('\n');
+    const answer = await vscode.window.showWarningMessage('Trust what this project brings?', { modal: true, detail }, 'Trust', 'Show');
+    if (answer === 'Trust') await orders.give('trust', { ...at, hash: found.hash });
+    for (const item of answer === 'Show' ? found.items : []) {
+      await orders.ask(() => server.order('openFile', { ...at, path: item.path, line: 1 }));
+    }
+  });
+  command('rehearse', () => {
+    if (!orders.mayAct()) return;
+    terminal('Promptside rehearsal', `${quoted(server.program)} demo`, true);
+  });
+  command('daemonStart', async () => {
+    if (server.state === 'running') await orders.ask(() => server.order('daemonStart'));
+    else await server.start(true);
+  });
+  command('daemonLog', async () => {
+    const status = tasks.up && server.state === 'running'
+      ? await server.request<DaemonView>('promptside/query', { type: 'status' }).catch(() => undefined)
+      : undefined;
+    if (status?.log) await open(vscode.Uri.file(status.log)).catch(() => log.show());
+    else log.show();
+  });
+  command('restart', () => server.start(true));
+  command('install', () => terminal('Install Promptside', INSTALL, false));
+  for (const name of ['addProject', 'removeRule', 'renameProject', 'revokeTrust']) {
+    command(name, argument => orders.give(name, given(argument)));
+  }
+
+  // The panel takes this place; until it is there, a task's document is what can be opened of it.
+  command('openPanel', argument => withTask(argument, () => true, openDocument));
+
+  made.push(orders.onGiven(({ tag, task }) => {
+    if (tag === 'approve') void vscode.commands.executeCommand('setContext', 'promptside.approved', true);
+    if (tag === 'run') void vscode.commands.executeCommand('setContext', 'promptside.ran', true);
+    if (STARTS.includes(tag)) void onRun(task);
+  }));
+  return made;
+
+  /** The output opens beside the code where the settings say so, once there is an attempt. */
+  async function onRun(task: TaskView): Promise<void> {
+    if (vscode.workspace.getConfiguration('promptside').get('output.open', 'onRun') !== 'onRun') return;
+    const due = Date.now() + BEGINS_MS;
+    const before = newest(task)?.attempt.id;
+    const begun = () => {
+      const now = tasks.task(task.project, task.id);
+      const found = now && newest(now);
+      if (!now || !found || found.attempt.id === before) return false;
+      outputs.show(now, found.stage, found.attempt, false);
+      return true;
+    };
+    if (begun()) return;
+    const listening = tasks.onChange(() => {
+      if (begun() || Date.now() > due) listening.dispose();
+    });
+  }
+}
+
+const DOUBLE_CLICK_MS = 400;
+/** How long after an order its attempt is still what was ordered. */
+const BEGINS_MS = 10_000;
+
+function takesOptions(task: TaskView): boolean {
+  return task.waiting_for?.gate?.type === 'require_selection';
+}
+
+function attemptOf(task: TaskView, at: Given): ReturnType<typeof newest> {
+  const stage = typeof at['stage'] === 'string' ? at['stage'] : '';
+  const of = task.stages.find(one => one.id === stage);
+  const attempt = of?.attempts.find(one => one.n === at['attempt']);
+  return of && attempt ? { stage: of, attempt } : newest(task, stage);
+}
+
+async function compare(task: TaskView, at: Given): Promise<void> {
+  const stages = task.stages.filter(stage => stage.attempts.length > 1);
+  const named = stages.find(stage => stage.id === at['stage']) ?? (stages.length === 1 ? stages[0] : undefined);
+  const items = stages.map(stage => ({ label: stage.name, description: `${stage.attempts.length} attempts`, stage }));
+  const stage = named ?? (await vscode.window.showQuickPick(items, { title: 'Compare attempts of which stage?' }))?.stage;
+  if (!stage) return;
+  const numbers = stage.attempts.map(attempt => attempt.n);
+  let [left, right] = [numbers.at(-2), numbers.at(-1)];
+  if (numbers.length > 2) {
+    const choices = numbers.slice(0, -1).reverse().map(n => ({ label: `Attempt ${n}`, n }));
+    left = (await vscode.window.showQuickPick(choices, { title: `Compare attempt ${right} of ${stage.name} with` }))?.n;
+  }
+  if (left === undefined || right === undefined) return;
+  const address = (n: number) =>
+    vscode.Uri.parse(`promptside://${task.id}/${encodeURIComponent(stage.id)}/${n}?project=${encodeURIComponent(task.project)}`);
+  await vscode.commands.executeCommand('vscode.diff', address(left), address(right), `${stage.name}: attempt ${left} ↔ ${right}`);
+}
+
+async function openDocument(task: TaskView): Promise<void> {
+  await open(documentOf(task)).catch(() => open(fileOf(task, `${task.directory}/task.md`)));
+}
+
+async function open(uri: vscode.Uri): Promise<void> {
+  await vscode.window.showTextDocument(uri, { preview: true });
+}
+
+async function closeTab(uri: string): Promise<void> {
+  const wanted = vscode.Uri.parse(uri).toString();
+  const tabs = vscode.window.tabGroups.all.flatMap(group => group.tabs);
+  const mine = tabs.filter(tab => tab.input instanceof vscode.TabInputText && tab.input.uri.toString() === wanted);
+  if (mine.length > 0) await vscode.window.tabGroups.close(mine);
+}
+
+function selected(): Given {
+  const editor = vscode.window.activeTextEditor;
+  if (!editor || editor.document.uri.scheme !== 'file') return {};
+  const { start, end } = editor.selection;
+  const uri = editor.document.uri.toString();
+  if (editor.selection.isEmpty) return { uri };
+  return { uri, range: { start: { line: start.line, character: start.character }, end: { line: end.line, character: end.character } } };
+}
+
+function terminal(name: string, words: string, run: boolean): void {
+  const made = vscode.window.createTerminal({ name });
+  made.show();
+  made.sendText(words, run);
+}
+
+function quoted(program: string): string {
+  return /^[\w./:\\-]+$/.test(program) ? program : `"${program}"`;
+}

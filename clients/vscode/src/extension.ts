@@ -1,0 +1,63 @@
+// Where everything is put together. Nothing is decided in this extension: it draws, asks, and hands on.
+
+import * as vscode from 'vscode';
+import { Buffers } from './buffers';
+import { ChangedFiles } from './changes';
+import { register } from './commands';
+import { LineComments } from './comments';
+import { Here } from './here';
+import { middleware } from './lenses';
+import { Notices } from './notices';
+import { Orders } from './orders';
+import { Outputs } from './output';
+import { Pages } from './pages';
+import { onEnvironment } from './program';
+import { Server } from './server';
+import { StatusItem } from './status';
+import { Tasks } from './tasks';
+import { TaskTree } from './tree';
+
+let server: Server | undefined;
+
+export function activate(context: vscode.ExtensionContext): void {
+  const log = vscode.window.createOutputChannel('Promptside', { log: true });
+  const running = (server = new Server(log, middleware));
+  const tasks = new Tasks(running);
+  const here = new Here(running, tasks);
+  const orders = new Orders(running, tasks, here);
+  const tree = new TaskTree(tasks);
+  const outputs = new Outputs(running, tasks);
+  const changes = new ChangedFiles(running, tasks, here, orders);
+  const comments = new LineComments(changes, tasks, orders);
+  const pages = new Pages(running);
+  new Notices(tasks, tree, outputs, here);
+  context.subscriptions.push(
+    log, tree.view, outputs, changes, comments, pages, new StatusItem(running, tasks), new Buffers(tasks),
+    ...register({ server: running, tasks, here, orders, tree, outputs, changes, comments, pages, log }),
+    vscode.workspace.onDidChangeConfiguration(event => {
+      if (event.affectsConfiguration('promptside.daemon.path')) void running.start();
+    }),
+    vscode.workspace.onDidGrantWorkspaceTrust(() => void running.start()),
+    vscode.workspace.onDidOpenTextDocument(asMarkdown),
+    lookAgain(running),
+  );
+  void onEnvironment(() => void running.start()).then(part => part && context.subscriptions.push(part));
+  void running.start(true);
+}
+
+export async function deactivate(): Promise<void> {
+  await server?.dispose();
+}
+
+/** What is missing may be installed by now, in a terminal of this window or elsewhere; looking costs next to nothing. */
+function lookAgain(of: Server): vscode.Disposable {
+  const timer = setInterval(() => of.state === 'missing' && vscode.window.state.focused && void of.start(), 5000);
+  return { dispose: () => clearInterval(timer) };
+}
+
+/** Documents and prompts of attempts are Markdown; their addresses have no ending that says so. */
+function asMarkdown(document: vscode.TextDocument): void {
+  const { scheme, authority } = document.uri;
+  if (scheme !== 'promptside' || document.languageId === 'markdown') return;
+  if (/^\d+$/.test(authority) || authority === 'prompt') void vscode.languages.setTextDocumentLanguage(document, 'markdown');
+}

@@ -1,0 +1,296 @@
+// Gives an order of the person to the server: asks for the words that it needs, and says why it was refused.
+
+import * as path from 'node:path';
+import * as vscode from 'vscode';
+import type { FormNews } from './ours';
+import type { DecisionView, Offer, TaskView } from './protocol';
+import { Given, Here } from './here';
+import { Refused, Server } from './server';
+import { documentOf, isBelow, real, stageOf, Tasks } from './tasks';
+import { can } from './tree';
+import { cut, oneLine } from './words';
+
+/** Where in an order the words of the person stand, and what to ask for. */
+const WORDS: Record<string, { field: string; title: string; hint: string; optional?: boolean; document?: boolean }> = {
+  redo: { field: 'feedback', title: 'Redo with feedback', hint: 'What should the agent do differently?', document: true },
+  interrupt: { field: 'text', title: 'Interrupt with feedback', hint: 'What should the agent know?', document: true },
+  deny: { field: 'text', title: 'Deny', hint: 'What should the agent do in its place? (may be left empty)', optional: true },
+  skip: { field: 'reason', title: 'Skip the stage', hint: 'Why is it left out? (may be left empty)', optional: true },
+};
+const SCOPES: [string, string, string][] = [
+  ['once', 'Once', 'This use only'],
+  ['attempt', 'For this attempt', 'Until the attempt ends'],
+  ['task', 'For this task', 'In every stage of it'],
+  ['always', 'Always in this project', 'Listed by “Show Permissions Given for Good”'],
+];
+
+export class Orders {
+  private readonly given = new vscode.EventEmitter<{ tag: string; task: TaskView }>();
+  /** An order was taken. */
+  readonly onGiven = this.given.event;
+  /** Comments on lines that go along with the next words to an agent. */
+  comments: (task: TaskView) => { comments: unknown[]; sent: () => void } = () => ({ comments: [], sent: () => undefined });
+
+  constructor(
+    private readonly server: Server,
+    private readonly tasks: Tasks,
+    private readonly here: Here,
+  ) {}
+
+  /** One of the protocol's orders, for the task that is meant. */
+  async task(tag: string, given: Given): Promise<void> {
+    const task = await this.here.target(given, one => can(one).includes(tag));
+    if (!task) {
+      if (this.tasks.all.length === 0) this.say('There is no task here yet.', ['New Task', 'promptside.newTask']);
+      return;
+    }
+    const order: Given = { ...this.offered(task, tag, given), ...given, project: task.project, task: task.id };
+    const sent = await this.complete(tag, task, order);
+    if (!sent) return;
+    if (await this.give(tag, order, task)) {
+      sent();
+      this.given.fire({ tag, task });
+    }
+  }
+
+  /** Sends an order, and says why it was refused; whether it was taken. */
+  async give(tag: string, order: Given, task?: TaskView): Promise<boolean> {
+    if (!this.mayAct()) return false;
+    try {
+      await this.server.order(tag, order);
+      return true;
+    } catch (error) {
+      return this.refused(error, tag, order, task);
+    }
+  }
+
+  /** A command of the server that only shows something, or a read; undefined if it was refused, which is said. */
+  async ask<R>(what: () => Promise<R>): Promise<R | undefined> {
+    try {
+      return await what();
+    } catch (error) {
+      await this.refused(error, '', {});
+      return undefined;
+    }
+  }
+
+  /** Whether orders may be given here: not in a folder that is not trusted, not to a newer daemon. */
+  mayAct(): boolean {
+    if (!vscode.workspace.isTrusted) {
+      this.say('This folder is not trusted. Tasks are shown; nothing is run.', ['Manage Trust', 'workbench.trust.manage']);
+      return false;
+    }
+    if (this.server.tooOld) this.say(this.server.tooOld);
+    return !this.server.tooOld;
+  }
+
+  /** A line for the person, with at most one thing to do. */
+  say(message: string, action?: [string, string, ...unknown[]]): void {
+    const titles = action ? [action[0]] : [];
+    void vscode.window.showWarningMessage(message, ...titles).then(title => {
+      if (title && action) void vscode.commands.executeCommand(action[1], ...action.slice(2));
+    });
+  }
+
+  /** Puts in what is missing; undefined if the person thought better of it, else what to do when it was taken. */
+  private async complete(tag: string, task: TaskView, order: Given): Promise<(() => void) | undefined> {
+    let sent: () => void = () => undefined;
+    if (tag === 'allow' || tag === 'deny') {
+      const decision = await this.permission(task, order);
+      if (!decision) return undefined;
+      if (tag === 'allow' && order['scope'] === undefined && !(await this.scope(task, decision, order))) return undefined;
+    }
+    if (tag === 'goBack' && order['stage'] === undefined && !(await this.stage(task, order))) return undefined;
+    if (!(await this.confirmed(tag, task, order))) return undefined;
+    if (tag === 'redo' || tag === 'interrupt') {
+      const collected = this.comments(task);
+      if (collected.comments.length > 0) {
+        order['comments'] = collected.comments;
+        ({ sent } = collected);
+      }
+    }
+    if (tag === 'run' || tag === 'redo' || tag === 'interrupt') Object.assign(order, this.selection(task, order));
+    const wanted = WORDS[tag];
+    if (wanted && order[wanted.field] === undefined && !order['comments'] && !order['fresh']) {
+      if (wanted.document && (await this.noted(task))) return sent;
+      const words = await this.words(wanted, task);
+      if (words === undefined) return undefined;
+      if (words !== IN_DOCUMENT) order[wanted.field] = words;
+    }
+    if (tag === 'run' && task.waiting_for?.kind === 'input' && order['input'] === undefined) {
+      const reason = oneLine(task.waiting_for.reason);
+      const hint = { field: 'input', title: stageOf(task)?.name ?? 'Run', hint: reason || 'What should the stage know?', optional: true };
+      const words = await this.words(hint, task);
+      if (words === undefined) return undefined;
+      order['input'] = words;
+    }
+    return sent;
+  }
+
+  private offered(task: TaskView, tag: string, given: Given): Given {
+    if (tag === 'goBack' || tag === 'allow' || tag === 'deny' || tag === 'undo') return {};
+    const offers = task.offers.filter(offer => offer.command === `promptside.${tag}`);
+    const here = offers.find(offer => offer.place === given['place']) ?? offers[0];
+    return here ? { ...here.args } : {};
+  }
+
+  private async permission(task: TaskView, order: Given): Promise<DecisionView | undefined> {
+    const asked = task.waiting_for?.decisions.filter(one => one.kind === 'permission') ?? [];
+    let decision = asked.find(one => one.id === order['decision']) ?? (asked.length === 1 ? asked[0] : undefined);
+    if (!decision && asked.length > 1) {
+      const items = asked.map(one => ({ label: cut(one.what, 80), description: one.tool, detail: oneLine(one.text), one }));
+      decision = (await vscode.window.showQuickPick(items, { title: 'Which permission?' }))?.one;
+    }
+    if (asked.length === 0) this.say(`“${cut(task.title, 60)}” asks for no permission.`);
+    if (decision) order['decision'] = decision.id;
+    return decision;
+  }
+
+  private async scope(task: TaskView, decision: DecisionView, order: Given): Promise<boolean> {
+    const possible = task.offers.filter(one => one.command === 'promptside.allow' && one.place === decision.id);
+    const scopes = new Set(possible.map((offer: Offer) => String(offer.args['scope'] ?? 'once')));
+    const items = SCOPES.filter(([id]) => scopes.has(id)).map(([id, label, detail]) => ({ label, description: detail, id }));
+    const title = `Allow ${decision.tool}: ${cut(decision.what, 100)}`;
+    const chosen = await vscode.window.showQuickPick(items, { title, placeHolder: oneLine(decision.why) });
+    if (chosen) order['scope'] = chosen.id;
+    return chosen !== undefined;
+  }
+
+  private async stage(task: TaskView, order: Given): Promise<boolean> {
+    const last = task.stages.findIndex(stage => stage.id === task.current);
+    const earlier = task.stages.slice(0, last < 0 ? undefined : last);
+    const items = earlier.reverse().map(stage => ({ label: stage.name, description: stage.status, id: stage.id }));
+    if (items.length === 0) this.say(`“${cut(task.title, 60)}” is at its first stage.`);
+    const chosen = items.length > 0 ? await vscode.window.showQuickPick(items, { title: 'Go back to which stage?' }) : undefined;
+    if (chosen) order['stage'] = chosen.id;
+    return chosen !== undefined;
+  }
+
+  /** Asks before what can't be taken back; with a modal dialog only where work is thrown away (M34, M35). */
+  private async confirmed(tag: string, task: TaskView, order: Given): Promise<boolean> {
+    const settings = vscode.workspace.getConfiguration('promptside.confirm');
+    const title = cut(task.title, 60);
+    if (tag === 'abandon' && settings.get('abandon', true)) {
+      const now = stageOf(task);
+      const stopped = now?.status === 'running' ? `; ${now.name} is stopped` : '';
+      return sure(`Abandon “${title}”?`, `Branch and files stay${stopped}.`, 'Abandon');
+    }
+    if (tag === 'goBack' && order['reason'] === undefined && settings.get('goBack', true)) {
+      const ids = task.stages.map(stage => stage.id);
+      const to = task.stages.find(stage => stage.id === order['stage']);
+      const last = task.current === null ? ids.length : ids.indexOf(task.current) + 1;
+      const later = task.stages.slice(ids.indexOf(String(order['stage'])) + 1, last).map(stage => stage.name);
+      const again = later.length > 0 ? `${later.join(' and ')} run again; their documents are kept as earlier attempts. ` : '';
+      return sure(`Go back to ${to?.name ?? String(order['stage'])}?`, `${again}Files stay.`, 'Go back');
+    }
+    return true;
+  }
+
+  /** What the person has selected in the source goes along, where it is of the task's project. */
+  private selection(task: TaskView, order: Given): Given {
+    const editor = vscode.window.activeTextEditor;
+    if (order['uri'] !== undefined || !editor || editor.selection.isEmpty || editor.document.uri.scheme !== 'file') return {};
+    const file = real(editor.document.uri.fsPath);
+    if (!isBelow(file, task.project) || isBelow(file, path.join(task.project, '.promptside'))) return {};
+    const { start, end } = editor.selection;
+    return {
+      uri: editor.document.uri.toString(),
+      range: {
+        start: { line: start.line, character: start.character },
+        end: { line: end.line, character: end.character },
+      },
+    };
+  }
+
+  /** Whether the document has notes for the agent: these are the words then, and the server takes them. */
+  private async noted(task: TaskView): Promise<boolean> {
+    try {
+      const at = { project: task.project, task: task.id };
+      const { form } = await this.server.request<FormNews>('promptside/openForm', at);
+      await this.server.request('promptside/closeForm', at);
+      return (form?.notes.length ?? 0) > 0;
+    } catch {
+      return false; // a task that waits with no form has no notes
+    }
+  }
+
+  private words(wanted: (typeof WORDS)[string], task: TaskView): Promise<string | undefined> {
+    const box = vscode.window.createInputBox();
+    box.title = `${wanted.title}: ${cut(task.title, 60)}`;
+    box.placeholder = wanted.hint;
+    box.ignoreFocusOut = true;
+    const write: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon('edit'), tooltip: 'Write it in the document, where it may be longer' };
+    if (wanted.document) {
+      box.buttons = [write];
+      box.prompt = 'Longer words go into the document, behind >>';
+    }
+    return new Promise(resolve => {
+      box.onDidAccept(() => {
+        if (!box.value.trim() && !wanted.optional) {
+          box.validationMessage = 'Say a word, or press Escape.';
+          return;
+        }
+        resolve(box.value);
+        box.hide();
+      });
+      box.onDidChangeValue(() => (box.validationMessage = undefined));
+      box.onDidTriggerButton(() => {
+        resolve(IN_DOCUMENT);
+        box.hide();
+      });
+      box.onDidHide(() => {
+        resolve(undefined);
+        box.dispose();
+      });
+      box.show();
+    });
+  }
+
+  private async refused(error: unknown, tag: string, order: Given, task?: TaskView): Promise<boolean> {
+    if (!(error instanceof Refused)) {
+      void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+      return false;
+    }
+    switch (error.refusal.code) {
+      case 'unsaved':
+        return this.unsaved(error, tag, order, task);
+      case 'missing':
+        this.say(error.sentence, ['Install Promptside', 'promptside.install']);
+        return false;
+      case 'failed-to-start':
+        this.say(error.sentence, ['Show Log', 'promptside.daemonLog']);
+        return false;
+      case 'other-bytes':
+      case 'changed-elsewhere':
+        this.say(error.sentence, ['Show Difference', 'promptside.showDifference', { uri: task && documentOf(task).toString() }]);
+        return false;
+      case 'untrusted':
+        this.say(error.sentence, ['Show', 'promptside.trust', { project: order['project'] }]);
+        return false;
+      default:
+        this.say(error.sentence, task?.waiting_for?.document ? ['Go There', 'promptside.showLack', { uri: documentOf(task).toString() }] : undefined);
+        return false;
+    }
+  }
+
+  /** M14: a stage that may write to what is unsaved here is not started unsaid. */
+  private async unsaved(error: Refused, tag: string, order: Given, task?: TaskView): Promise<boolean> {
+    const [save, anyway] = ['Save and Run', 'Run Anyway'];
+    const answer = await vscode.window.showWarningMessage(error.message, save, anyway, 'Cancel');
+    if (answer === anyway) return this.give(tag, { ...order, anyway: true }, task);
+    if (answer !== save) return false;
+    const project = String(order['project'] ?? '');
+    for (const document of vscode.workspace.textDocuments) {
+      const inside = document.uri.scheme === 'file' && isBelow(real(document.uri.fsPath), project);
+      if (document.isDirty && inside && !(await document.save())) return false;
+    }
+    return this.give(tag, order, task);
+  }
+}
+
+/** The words will be written into the document. */
+const IN_DOCUMENT = '\0';
+
+async function sure(message: string, detail: string, button: string): Promise<boolean> {
+  return (await vscode.window.showWarningMessage(message, { modal: true, detail }, button)) === button;
+}

@@ -1,0 +1,189 @@
+// The output of an attempt beside the code: a terminal that only reads. Closing it ends nothing.
+
+import * as vscode from 'vscode';
+import { Ansi } from './ansi';
+import type { Followed, OutputNews } from './ours';
+import type { AttemptView, StageView, TaskView } from './protocol';
+import { Refused, Server } from './server';
+import { keyOf, Tasks } from './tasks';
+import { cut } from './words';
+
+const LAST = 2000;
+const PAUSE_MS = 50;
+/** How long the news of an attempt's end may take after its output. */
+const KNOWN_MS = 3000;
+
+export class Outputs implements vscode.Disposable {
+  private readonly open = new Map<string, { terminal: vscode.Terminal; output: Output }>();
+  private readonly closed: vscode.Disposable;
+
+  constructor(
+    private readonly server: Server,
+    private readonly tasks: Tasks,
+  ) {
+    server.on('promptside/output', news => {
+      for (const { output } of this.open.values()) output.take(news);
+    });
+    server.onState(state => {
+      if (state !== 'running') return;
+      for (const { output } of this.open.values()) void output.follow();
+    });
+    this.closed = vscode.window.onDidCloseTerminal(terminal => {
+      for (const [key, one] of this.open) if (one.terminal === terminal) this.open.delete(key);
+    });
+  }
+
+  /** Whether an output is what the person looks at. */
+  get visible(): boolean {
+    const shown = vscode.window.tabGroups.all.map(group => group.activeTab);
+    const labels = shown.map(tab => (tab?.input instanceof vscode.TabInputTerminal ? tab.label : ''));
+    return [...this.open.values()].some(({ terminal }) => labels.includes(terminal.name));
+  }
+
+  show(task: TaskView, stage: StageView, attempt: AttemptView, focus: boolean): void {
+    const key = `${keyOf(task)} ${stage.id} ${attempt.n}`;
+    const there = this.open.get(key);
+    if (there) {
+      there.terminal.show(!focus);
+      return;
+    }
+    const output = new Output(this.server, this.tasks, task, stage.id, attempt.n);
+    const terminal = vscode.window.createTerminal({
+      name: `${cut(task.title, 30)}: ${stage.name} ${attempt.n}`,
+      pty: output,
+      iconPath: new vscode.ThemeIcon('output'),
+      location: { viewColumn: this.column(), preserveFocus: !focus },
+      isTransient: true,
+    });
+    this.open.set(key, { terminal, output });
+  }
+
+  /** Where an output is already, else beside the code: the window is not cut into ever more columns. */
+  private column(): vscode.ViewColumn {
+    const names = [...this.open.values()].map(({ terminal }) => terminal.name);
+    const there = vscode.window.tabGroups.all.find(group =>
+      group.tabs.some(tab => tab.input instanceof vscode.TabInputTerminal && names.includes(tab.label)));
+    return there?.viewColumn ?? vscode.ViewColumn.Beside;
+  }
+
+  dispose(): void {
+    this.closed.dispose();
+    for (const { terminal } of this.open.values()) terminal.dispose();
+  }
+}
+
+class Output implements vscode.Pseudoterminal {
+  private readonly written = new vscode.EventEmitter<string>();
+  readonly onDidWrite = this.written.event;
+  private ansi = new Ansi();
+  private flow: number | undefined;
+  /** News that comes before the answer that numbers it. */
+  private early: OutputNews[] = [];
+  private cursor = 0;
+  private ended = false;
+  private asking = false;
+  private held = '';
+  private due: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly server: Server,
+    private readonly tasks: Tasks,
+    private readonly of: TaskView,
+    private readonly stage: string,
+    private readonly attempt: number,
+  ) {}
+
+  open(): void {
+    void this.follow();
+  }
+
+  close(): void {
+    clearTimeout(this.due);
+    if (this.flow !== undefined) void this.server.request('promptside/unfollow', { flow: this.flow }).catch(() => undefined);
+    this.flow = undefined;
+    this.ended = true;
+  }
+
+  /** Asks for what follows what is here; asked again when there is another server. */
+  async follow(): Promise<void> {
+    if (this.ended) return;
+    this.flow = undefined;
+    this.early = [];
+    const { project, id } = this.of;
+    try {
+      const wish = { project, task: id, stage: this.stage, attempt: this.attempt, cursor: this.cursor };
+      const { flow } = await this.server.request<Followed>('promptside/follow', wish);
+      this.flow = flow;
+      for (const news of this.early.splice(0)) this.take(news);
+    } catch (error) {
+      this.write(this.ansi.line(error instanceof Refused ? error.sentence : String(error), 'stderr'));
+    }
+  }
+
+  take(news: OutputNews): void {
+    if (this.flow === undefined) {
+      if (news.task === this.of.id && news.stage === this.stage) this.early.push(news);
+      return;
+    }
+    if (news.flow !== this.flow) return;
+    this.cursor = news.cursor;
+    this.write(this.ansi.add(news.entries));
+    if (news.error) this.write(this.ansi.line(news.error, 'stderr'));
+    if (!news.ended && !news.error) return;
+    this.flow = undefined;
+    this.ended = !news.error;
+    if (news.ended) this.finish();
+  }
+
+  /** The last line says what became of the attempt, as soon as that is known. */
+  private finish(): void {
+    const due = Date.now() + KNOWN_MS;
+    const listening = this.tasks.onChange(() => known());
+    const timer = setTimeout(() => known(), KNOWN_MS);
+    const known = () => {
+      if (this.now()?.status === 'running' && Date.now() < due) return;
+      listening.dispose();
+      clearTimeout(timer);
+      this.write(this.ansi.line(this.last()));
+    };
+    known();
+  }
+
+  handleInput(data: string): void {
+    if (data === '\x03') void this.interrupt();
+  }
+
+  private async interrupt(): Promise<void> {
+    const task = this.tasks.task(this.of.project, this.of.id);
+    const offer = task?.offers.find(one => one.command === 'promptside.stop');
+    if (!task || !offer || this.ended || this.asking) return;
+    this.asking = true;
+    const answer = await vscode.window.showWarningMessage('Stop the stage? The daemon and other tasks go on.', 'Stop', 'Let it go on');
+    this.asking = false;
+    if (answer === 'Stop') await vscode.commands.executeCommand('promptside.stop', { project: task.project, task: task.id });
+  }
+
+  private last(): string {
+    const status = this.now()?.status ?? 'running';
+    const name = this.of.stages.find(one => one.id === this.stage)?.name ?? this.stage;
+    return `— ${name}, attempt ${this.attempt}: ${status === 'running' ? 'over' : status} —`;
+  }
+
+  private now(): AttemptView | undefined {
+    const task = this.tasks.task(this.of.project, this.of.id);
+    const stage = task?.stages.find(one => one.id === this.stage);
+    return stage?.attempts.find(one => one.n === this.attempt);
+  }
+
+  /** What comes together is drawn together; of more lines than anybody reads only the last are kept. */
+  private write(text: string): void {
+    this.held += text;
+    this.due ??= setTimeout(() => {
+      this.due = undefined;
+      const lines = this.held.split('\r\n');
+      this.held = '';
+      const kept = lines.length > LAST ? ['\x1b[33m(earlier lines are in the transcript)\x1b[0m', ...lines.slice(-LAST)] : lines;
+      this.written.fire(kept.join('\r\n'));
+    }, PAUSE_MS);
+  }
+}

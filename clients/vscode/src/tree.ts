@@ -1,0 +1,234 @@
+// Tasks, their stages and attempts as a tree; badge and accessible labels say in words what the icons show.
+
+import * as path from 'node:path';
+import * as vscode from 'vscode';
+import type { AttemptView, StageView, TaskView } from './protocol';
+import { keyOf, stageOf, Tasks } from './tasks';
+import {
+  attemptIcon,
+  clock,
+  duration,
+  Group,
+  groupOf,
+  GROUPS,
+  money,
+  need,
+  oneLine,
+  several,
+  stageIcon,
+  stageWord,
+  taskIcon,
+} from './words';
+
+export type Node =
+  | { kind: 'group'; group: Group; title: string }
+  | { kind: 'task'; task: TaskView }
+  | { kind: 'stage'; task: TaskView; stage: StageView }
+  | { kind: 'attempt'; task: TaskView; stage: StageView; attempt: AttemptView };
+
+const OPEN: Group[] = ['waiting', 'running', 'paused', 'ready'];
+
+export class TaskTree implements vscode.TreeDataProvider<Node> {
+  readonly view: vscode.TreeView<Node>;
+  private readonly changed = new vscode.EventEmitter<Node | undefined>();
+  readonly onDidChangeTreeData = this.changed.event;
+  private due: NodeJS.Timeout | undefined;
+
+  constructor(private readonly tasks: Tasks) {
+    this.view = vscode.window.createTreeView('promptside.tasks', { treeDataProvider: this, showCollapseAll: true });
+    tasks.onChange(() => this.soon());
+  }
+
+  getChildren(node?: Node): Node[] {
+    switch (node?.kind) {
+      case undefined: {
+        if (!this.tasks.up && this.tasks.all.length === 0) return [];
+        const there = new Set(this.tasks.all.map(groupOf));
+        return GROUPS.filter(([group]) => there.has(group)).map(([group, title]) => ({ kind: 'group', group, title }));
+      }
+      case 'group':
+        return this.of(node.group).map(task => ({ kind: 'task', task }));
+      case 'task':
+        return node.task.stages.map(stage => ({ kind: 'stage', task: node.task, stage }));
+      case 'stage':
+        return [...node.stage.attempts].reverse().map(attempt => ({ ...node, kind: 'attempt', attempt }));
+      case 'attempt':
+        return [];
+    }
+  }
+
+  getParent(node: Node): Node | undefined {
+    switch (node.kind) {
+      case 'group':
+        return undefined;
+      case 'task': {
+        const group = groupOf(node.task);
+        return { kind: 'group', group, title: GROUPS.find(([one]) => one === group)?.[1] ?? '' };
+      }
+      case 'stage':
+        return { kind: 'task', task: node.task };
+      case 'attempt':
+        return { kind: 'stage', task: node.task, stage: node.stage };
+    }
+  }
+
+  getTreeItem(node: Node): vscode.TreeItem {
+    switch (node.kind) {
+      case 'group':
+        return this.group(node.group, node.title);
+      case 'task':
+        return this.task(node.task);
+      case 'stage':
+        return this.stage(node.task, node.stage);
+      case 'attempt':
+        return this.attempt(node.task, node.stage, node.attempt);
+    }
+  }
+
+  private group(group: Group, title: string): vscode.TreeItem {
+    const count = this.of(group).length;
+    const state = OPEN.includes(group) ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.Collapsed;
+    const item = new vscode.TreeItem(title, state);
+    item.id = `group ${group}`;
+    item.description = String(count);
+    item.contextValue = 'group';
+    item.accessibilityInformation = { label: `${title}, ${several(count, 'task')}` };
+    return item;
+  }
+
+  private task(task: TaskView): vscode.TreeItem {
+    const title = oneLine(task.title);
+    const item = new vscode.TreeItem(title, vscode.TreeItemCollapsibleState.Collapsed);
+    const elsewhere = this.tasks.isHere(task) ? '' : path.basename(task.project);
+    const words = wordsOf(task);
+    item.id = keyOf(task);
+    item.description = [words, elsewhere].filter(Boolean).join(' · ');
+    item.iconPath = taskIcon(task);
+    item.tooltip = tooltip(task, this.tasks);
+    item.contextValue = [groupOf(task), 'task', ...can(task), task.branch ? 'branch' : '', ''].join(';');
+    item.command = { command: 'promptside.openDocument', title: 'Open Document', arguments: [{ kind: 'task', task }] };
+    item.accessibilityInformation = { label: [title, ...spoken(task), elsewhere].filter(Boolean).join(', ') };
+    return item;
+  }
+
+  private stage(task: TaskView, stage: StageView): vscode.TreeItem {
+    const name = oneLine(stage.name);
+    const inside = stage.attempts.length > 0 ? vscode.TreeItemCollapsibleState.Collapsed : vscode.TreeItemCollapsibleState.None;
+    const item = new vscode.TreeItem(name, inside);
+    const last = stage.attempts.at(-1);
+    const facts = [
+      stageWord(stage),
+      last ? `attempt ${last.n}` : '',
+      last?.cost_usd != null && last.cost_usd > 0 ? money(last.cost_usd) : '',
+    ].filter(Boolean);
+    item.id = `${keyOf(task)} ${stage.id}`;
+    item.description = facts.join(', ');
+    item.iconPath = stageIcon(stage);
+    const said = new vscode.MarkdownString('', true);
+    said.appendMarkdown(`**${escape(name)}**`);
+    for (const line of [facts.join(', '), stage.rule, stage.reason]) if (line) said.appendMarkdown(`\n\n${escape(line)}`);
+    item.tooltip = said;
+    const attempts = stage.attempts.length > 0 ? 'attempts' : '';
+    const earlier = task.stages.indexOf(stage) < task.stages.findIndex(one => one.id === task.current);
+    const back = earlier && can(task).includes('goBack') ? 'goBack' : '';
+    item.contextValue = ['', 'stage', attempts, stage.attempts.length > 1 ? 'compare' : '', back, ''].join(';');
+    if (stage.artifact) {
+      item.command = { command: 'promptside.openDocument', title: 'Open Document', arguments: [{ kind: 'stage', task, stage }] };
+    }
+    item.accessibilityInformation = { label: [name, ...facts].join(', ') };
+    return item;
+  }
+
+  private attempt(task: TaskView, stage: StageView, attempt: AttemptView): vscode.TreeItem {
+    const item = new vscode.TreeItem(`Attempt ${attempt.n}`, vscode.TreeItemCollapsibleState.None);
+    const facts = [
+      attempt.status,
+      attempt.duration_s !== null ? duration(attempt.duration_s) : '',
+      attempt.cost_usd !== null && attempt.cost_usd > 0 ? money(attempt.cost_usd) : '',
+      attempt.changes.length > 0 ? several(attempt.changes.length, 'file') : '',
+      attempt.proof?.verdict === 'proved' ? 'read-only, proved' : '',
+    ].filter(Boolean);
+    item.id = `${keyOf(task)} ${stage.id} ${attempt.n}`;
+    item.description = facts.join(' · ');
+    item.iconPath = attemptIcon(attempt.status);
+    const said = new vscode.MarkdownString('', true);
+    said.appendMarkdown(`**${escape(stage.name)}, attempt ${attempt.n}**`);
+    const when = attempt.started !== null ? `Started ${clock(attempt.started)}` : '';
+    for (const line of [when, attempt.model, attempt.error ?? '', attempt.hint, attempt.note]) {
+      if (line) said.appendMarkdown(`\n\n${escape(oneLine(line))}`);
+    }
+    item.tooltip = said;
+    item.contextValue = ['', 'attempt', 'attempts', stage.attempts.length > 1 ? 'compare' : '', ''].join(';');
+    const command = attempt.ended === null ? 'promptside.showOutput' : 'promptside.showDocument';
+    item.command = { command, title: 'Open', arguments: [{ kind: 'attempt', task, stage, attempt }] };
+    item.accessibilityInformation = { label: [`Attempt ${attempt.n}`, ...facts].join(', ') };
+    return item;
+  }
+
+  private of(group: Group): TaskView[] {
+    const found = group === 'waiting' ? this.tasks.waiting : this.tasks.all.filter(task => groupOf(task) === group);
+    return group === 'waiting' ? found : found.sort((a, b) => b.state_since - a.state_since || b.id - a.id);
+  }
+
+  private soon(): void {
+    this.due ??= setTimeout(() => {
+      this.due = undefined;
+      const count = this.tasks.waiting.length;
+      this.view.badge = { value: count, tooltip: count ? waitWords(count) : '' };
+      this.view.message = this.tasks.up || this.tasks.all.length === 0 ? '' : (this.tasks.daemon?.sentence ?? '');
+      this.changed.fire(undefined);
+    }, 50);
+  }
+}
+
+export function waitWords(count: number): string {
+  return count === 1 ? '1 task waits for you' : `${count} tasks wait for you`;
+}
+
+/** The tags of what is offered, possible now or not. */
+export function can(task: TaskView): string[] {
+  const tags = task.offers.map(offer => offer.command.replace('promptside.', ''));
+  const attempts = task.stages.some(stage => stage.attempts.length > 0) ? ['attempts'] : [];
+  const compare = task.stages.some(stage => stage.attempts.length > 1) ? ['compare'] : [];
+  return [...new Set([...tags, ...attempts, ...compare])];
+}
+
+function wordsOf(task: TaskView): string {
+  const stage = stageOf(task);
+  if (task.waiting_for) {
+    const wanted = need(task.waiting_for); // short: the side bar is narrow, and the rest is in tooltip and label
+    return wanted.startsWith('your ') && stage ? stage.name : wanted;
+  }
+  if (task.state === 'taken' && stage) return stage.name;
+  return task.state === 'paused' || task.state === 'expired' ? [stage?.name, task.state].filter(Boolean).join(' · ') : '';
+}
+
+function spoken(task: TaskView): string[] {
+  const stage = stageOf(task)?.name ?? '';
+  if (task.waiting_for) return ['waits for you', stage, need(task.waiting_for)];
+  return [task.state === 'taken' ? 'running' : task.state, task.state === 'completed' ? '' : stage];
+}
+
+function tooltip(task: TaskView, tasks: Tasks): vscode.MarkdownString {
+  const said = new vscode.MarkdownString('', true);
+  said.appendMarkdown(`**${escape(task.title)}** #${task.id}`);
+  const stage = stageOf(task);
+  const state = task.waiting_for ? `Waits for you: ${need(task.waiting_for)}` : task.state === 'taken' ? 'Running' : task.state;
+  const lines = [
+    [stage?.name, `${state} since ${clock(task.waiting_for?.since ?? task.state_since)}`].filter(Boolean).join(' · '),
+    tasks.activity(task)?.line ?? '',
+    [
+      task.pipeline,
+      task.branch ?? '',
+      `${Math.round((task.metrics.input_tokens + task.metrics.output_tokens) / 1000)}k tokens`,
+      money(task.metrics.cost_usd),
+    ].filter(Boolean).join(' · '),
+    task.error ?? task.reason ?? '',
+  ];
+  for (const line of lines) if (line) said.appendMarkdown(`\n\n${escape(oneLine(line))}`);
+  return said;
+}
+
+function escape(text: string): string {
+  return text.replace(/[\\`*_{}[\]()#+\-.!<>|~$]/g, '\\$&');
+}

@@ -1,0 +1,177 @@
+// Times, durations, money and states in words, the same as everywhere else, and the icon of each state.
+
+import * as vscode from 'vscode';
+import type { GateView, StageView, TaskView, WaitingFor } from './protocol';
+import { stageOf } from './tasks';
+
+export type Group = 'waiting' | 'running' | 'paused' | 'ready' | 'pending' | 'draft' | 'done' | 'failed' | 'archived';
+
+export const GROUPS: [Group, string][] = [
+  ['waiting', 'Waiting for You'],
+  ['running', 'Running'],
+  ['paused', 'Paused'],
+  ['ready', 'Ready'],
+  ['pending', 'Pending'],
+  ['draft', 'Draft'],
+  ['done', 'Done'],
+  ['failed', 'Failed'],
+  ['archived', 'Archived'],
+];
+
+export function groupOf(task: TaskView): Group {
+  switch (task.state) {
+    case 'taken':
+      return task.waiting_for ? 'waiting' : 'running';
+    case 'paused':
+    case 'expired':
+      return 'paused';
+    case 'completed':
+      return 'done';
+    case 'ready':
+    case 'pending':
+    case 'draft':
+    case 'failed':
+    case 'archived':
+      return task.state;
+  }
+}
+
+/** Whether what waits is a stage that failed, which looks like a failure. */
+export function hasFailed(task: TaskView): boolean {
+  return task.state === 'failed' || stageOf(task)?.status === 'failed';
+}
+
+/** What is wanted, in a few words: `select 1 of 3`, `2 questions`, `2 of 3 reviewed`. */
+export function need(waiting: WaitingFor): string {
+  switch (waiting.kind) {
+    case 'gate':
+      return waiting.gate ? gateNeed(waiting.gate) : 'your approval';
+    case 'decision': {
+      const asks = waiting.decisions.filter(one => one.kind === 'permission').length;
+      const questions = waiting.decisions.length - asks;
+      const words = [questions ? several(questions, 'question') : '', asks ? several(asks, 'permission') : ''];
+      return words.filter(Boolean).join(', ') || 'your answer';
+    }
+    case 'input':
+      return 'your input';
+    case 'person':
+      return oneLine(waiting.reason).replace(/\.$/, '') || 'you';
+  }
+}
+
+function gateNeed(gate: GateView): string {
+  switch (gate.type) {
+    case 'require_approval':
+      return 'your approval';
+    case 'require_selection': {
+      if (gate.selected.length > 0 && gate.lacks.length === 0) return `${gate.selected.join(', ')} selected`;
+      const [low, high] = [gate.min ?? 0, gate.max ?? gate.options.length];
+      return `select ${low === high ? low : `${low} to ${high}`} of ${gate.options.length}`;
+    }
+    case 'require_all_checked':
+      return `${gate.items.filter(item => item.ticked).length} of ${gate.items.length} reviewed`;
+    case 'require_fields':
+      return gate.lacks.length > 0 ? `${several(gate.lacks.length, 'field')} to fill` : 'your approval';
+    case 'sign_off':
+      return 'your sign-off';
+  }
+}
+
+export function several(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}
+
+export function cut(text: string, width: number): string {
+  const line = oneLine(text);
+  return line.length > width ? `${line.slice(0, width - 1).trimEnd()}…` : line;
+}
+
+export function duration(seconds: number): string {
+  if (seconds < 59.5) return `${Math.max(0, Math.round(seconds))} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** Minutes that have passed, for what is shown while it runs. */
+export function minutes(since: number | null, now = Date.now() / 1000): string {
+  return since === null || now - since < 60 ? '' : duration(Math.floor((now - since) / 60) * 60);
+}
+
+export function money(dollars: number): string {
+  return dollars > 0 && dollars < 0.01 ? '< $0.01' : `$${dollars.toFixed(2)}`;
+}
+
+export function clock(at: number): string {
+  return new Date(at * 1000).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', hour12: false });
+}
+
+const ICONS: Record<Group, vscode.ThemeIcon> = {
+  waiting: icon('bell-dot', 'charts.yellow'),
+  running: icon('loading~spin'),
+  paused: icon('debug-pause'),
+  ready: icon('circle-large-outline'),
+  pending: icon('clock'),
+  draft: icon('edit'),
+  done: icon('pass-filled', 'charts.green'),
+  failed: icon('error', 'charts.red'),
+  archived: icon('archive'),
+};
+
+export function taskIcon(task: TaskView): vscode.ThemeIcon {
+  if (task.state === 'expired') return icon('history');
+  return ICONS[hasFailed(task) ? 'failed' : groupOf(task)];
+}
+
+const STAGES: Record<StageView['status'], vscode.ThemeIcon> = {
+  future: icon('circle-large-outline', 'disabledForeground'),
+  current: icon('circle-large-outline'),
+  running: ICONS.running,
+  checking: ICONS.running,
+  waiting: ICONS.waiting,
+  approved: ICONS.done,
+  skipped: icon('circle-slash'),
+  failed: ICONS.failed,
+};
+
+export function stageIcon(stage: StageView): vscode.ThemeIcon {
+  return STAGES[stage.status];
+}
+
+const STATUS_WORDS: Record<StageView['status'], string> = {
+  future: '',
+  current: 'next',
+  running: 'running',
+  checking: 'being checked',
+  waiting: 'waits for you',
+  approved: 'approved',
+  skipped: 'skipped',
+  failed: 'failed',
+};
+
+export function stageWord(stage: StageView): string {
+  return STATUS_WORDS[stage.status];
+}
+
+export function attemptIcon(status: string): vscode.ThemeIcon {
+  switch (status) {
+    case 'running':
+      return ICONS.running;
+    case 'done':
+      return icon('pass');
+    case 'failed':
+      return icon('error', 'charts.red');
+    case 'paused':
+    case 'parked':
+      return ICONS.paused;
+    default:
+      return icon('circle-slash');
+  }
+}
+
+function icon(id: string, color?: string): vscode.ThemeIcon {
+  return color ? new vscode.ThemeIcon(id, new vscode.ThemeColor(color)) : new vscode.ThemeIcon(id);
+}

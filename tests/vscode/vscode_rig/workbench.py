@@ -1,0 +1,189 @@
+"""What a person sees and does in a window of VS Code: the palette, the tree, the status bar, messages, the editor."""
+
+import contextlib
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect, sync_playwright
+from rig.user import User
+
+from vscode_rig.code_server import CodeServer
+
+PICTURES = Path(os.environ.get("PROMPTSIDE_PICTURES", "pictures"))
+TIMEOUT_MS = int(os.environ.get("PROMPTSIDE_TIMEOUT_MS", "60000"))
+expect.set_options(timeout=TIMEOUT_MS)
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser without a screen."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    assert program is not None, "Chromium is needed: apt-get install chromium"
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, headless=True, args=flags)
+        yield browser
+        browser.close()
+
+
+class Workbench:
+    """One window; everything is done by key or by mouse."""
+
+    def __init__(self, browser: Any, server: CodeServer, folder: Path, name: str) -> None:
+        self.server = server
+        self._name = re.sub(r"\W+", "-", name)
+        self._context = browser.new_context(viewport={"width": 1280, "height": 800})
+        self._context.route(lambda url: not url.startswith(server.url), lambda route: route.abort())
+        self.page: Page = self._context.new_page()
+        self.page.set_default_timeout(TIMEOUT_MS)
+        self.page.goto(f"{server.url}/?folder={folder}")
+        self.page.wait_for_selector(".monaco-workbench .activitybar")
+
+    def close(self) -> None:
+        self.picture("last")
+        (PICTURES / f"{self._name}.log").write_text(self.server.log(), encoding="utf-8")
+        self._context.close()
+
+    def picture(self, what: str) -> None:
+        """Kept as an artifact of the run."""
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=str(PICTURES / f"{self._name}-{what}.png"))
+
+    def reload(self) -> None:
+        self.page.reload()
+        self.page.wait_for_selector(".monaco-workbench .activitybar")
+
+    # --- doing ----------------------------------------------------------------------------------------------
+
+    def palette(self, title: str) -> None:
+        """A command of ours, by its words."""
+        self.page.keyboard.press("F1")
+        box = self.page.locator(".quick-input-widget input.input")
+        box.wait_for(state="visible")
+        box.fill(f">Promptside: {title}")
+        row = self.page.locator(".quick-input-list .monaco-list-row", has_text=f"Promptside: {title}").first
+        row.wait_for()
+        row.click()
+
+    def offers(self, title: str) -> bool:
+        """Whether the palette has a command now; the palette is closed again."""
+        self.page.keyboard.press("F1")
+        box = self.page.locator(".quick-input-widget input.input")
+        box.wait_for(state="visible")
+        box.fill(f">Promptside: {title}")
+        rows = self.page.locator(".quick-input-list .monaco-list-row")
+        rows.first.wait_for()
+        there = any(f"Promptside: {title}" in text for text in rows.all_inner_texts())
+        self.page.keyboard.press("Escape")
+        box.wait_for(state="hidden")
+        return there
+
+    def choose(self, words: str) -> None:
+        """An entry of a quick pick."""
+        row = self.page.locator(".quick-input-list .monaco-list-row", has_text=words).first
+        row.wait_for()
+        row.click()
+
+    def fill(self, words: str) -> None:
+        """An input box."""
+        box = self.page.locator(".quick-input-widget input.input")
+        box.wait_for(state="visible")
+        box.fill(words)
+        self.page.keyboard.press("Enter")
+
+    def open_tasks(self) -> None:
+        """The view of ours, by its icon."""
+        self.page.locator(
+            ".activitybar .action-item", has=self.page.locator("[aria-label^=Promptside]")
+        ).first.click()
+        self.page.locator(".sidebar .composite.title", has_text="Promptside").wait_for()
+
+    def open_file(self, name: str) -> None:
+        """A file, by its name."""
+        self.page.keyboard.press("Control+p")
+        box = self.page.locator(".quick-input-widget input.input")
+        box.wait_for(state="visible")
+        box.fill(name)
+        self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.click()
+        self.page.locator(".tabs-container .tab.active", has_text=name).wait_for()
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Looks again and again, while the window goes on."""
+        due = time.monotonic() + TIMEOUT_MS / 1000
+        while not condition():
+            assert time.monotonic() < due, "it did not come to that"
+            self.page.wait_for_timeout(100)
+
+    # --- seeing ---------------------------------------------------------------------------------------------
+
+    def row(self, words: str) -> Locator:
+        """A row of the tree."""
+        return self.page.locator(".sidebar .monaco-list-row", has_text=words).first
+
+    def see_row(self, words: str) -> None:
+        expect(self.row(words)).to_be_visible()
+
+    def see_status(self, words: str) -> None:
+        expect(self.page.locator(".statusbar-item", has_text=words).first).to_be_visible()
+
+    def toast(self, words: str) -> Locator:
+        return self.page.locator(".notification-list-item", has_text=words).first
+
+    def see_toast(self, words: str) -> Locator:
+        found = self.toast(words)
+        expect(found).to_be_visible()
+        return found
+
+    def press(self, toast: Locator, button: str) -> None:
+        toast.locator(".monaco-button", has_text=button).first.click()
+
+    def editor(self, words: str) -> Locator:
+        """The text of an editor; VS Code draws blanks that don't break."""
+        return self.page.locator(
+            ".editor-instance .view-lines", has_text=re.compile(words.replace(" ", r"\s"))
+        ).first
+
+    def see_text(self, words: str) -> None:
+        expect(self.editor(words)).to_be_visible()
+
+    def lens(self, words: str) -> Locator:
+        return self.page.locator(".codelens-decoration a", has_text=words).first
+
+    def see_tab(self, words: str) -> None:
+        """The title of an open editor."""
+        expect(self.page.locator(".tabs-container .tab", has_text=words).first).to_be_visible()
+
+    def see_output(self, words: str) -> None:
+        """A line of a terminal in the editor area."""
+        pattern = re.compile(re.escape(words).replace("\\ ", r"\s"))
+        expect(
+            self.page.locator(".xterm-accessibility-tree, .xterm-rows", has_text=pattern).first
+        ).to_be_attached()
+
+    def erase_field(self, heading: str) -> None:
+        """Remove the first line of text behind a heading of the document that is open."""
+        self.page.locator(".editor-instance .view-lines").first.click()
+        self.page.keyboard.press("Control+f")
+        box = self.page.locator(".find-widget textarea.input").first
+        box.wait_for(state="visible")
+        box.fill(heading)
+        self.page.keyboard.press("Enter")
+        self.page.keyboard.press("Escape")
+        self.page.keyboard.press("End")
+        self.page.keyboard.press("ArrowDown")
+        self.page.keyboard.press("ArrowDown")
+        self.page.keyboard.press("Home")
+        self.page.keyboard.press("Shift+End")
+        self.page.keyboard.press("Delete")
+
+    def install_in_venv(self, user: User) -> None:
+        """Put the program where a Python environment of the folder has it."""
+        scripts = user.project / ".venv/bin"
+        scripts.mkdir(parents=True)
+        (scripts / "promptside").symlink_to(Path(sys.executable).with_name("promptside"))
