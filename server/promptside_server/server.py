@@ -50,6 +50,7 @@ class Server(LanguageServer):
             # pygls splits lines where editors don't (form feeds, U+2028): increments would drift in such a document.
             text_document_sync_kind=types.TextDocumentSyncKind.Full,
         )
+        self.protocol.announcing.append(lambda _: self._watch_editor())
         self.mirror = Mirror()
         self.editor = Editor()
         self.link = Link(self._heard, self._moved, lambda: self.mirror.cursors)
@@ -92,8 +93,6 @@ class Server(LanguageServer):
         if self._begun:
             return
         self._begun = True
-        if self.process_id is not None:
-            self._unwatch = parent.watch(self.process_id, self._orphaned)
         self.do(self.link.run(self.editor.client))
 
     def do(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -188,6 +187,11 @@ class Server(LanguageServer):
         """Other folders are open now: what is shown of which project changes."""
         for tell in self.on_folders:
             _guarded(tell)
+
+    def _watch_editor(self) -> None:
+        """From its first message on: one that dies before it says that it is ready would not be missed any more."""
+        if self.process_id is not None:
+            self._unwatch = parent.watch(self.process_id, self._orphaned)
 
     def _orphaned(self) -> None:
         log.warning("the editor has died")
