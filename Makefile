@@ -38,6 +38,8 @@ generate: .venv/installed
 	mkdir -p clients/vscode/src clients/neovim/lua/promptside
 	$(BIN)/python -m promptside_protocol ts > clients/vscode/src/protocol.ts
 	$(BIN)/python -m promptside_protocol lua > clients/neovim/lua/promptside/protocol.lua
+	$(BIN)/python -m promptside_server.generate ts > clients/vscode/src/ours.ts
+	$(BIN)/python -m promptside_server.generate lua > clients/neovim/lua/promptside/ours.lua
 	$(BIN)/python -m promptside_protocol.document > docs/protocol.md
 
 .venv/installed: pyproject.toml

@@ -31,6 +31,7 @@ MAY_HAVE_PROCESSES = {
     "promptside_cli/demo.py": "its scratch repository is made by git",
     "promptside_cli/editor.py": "$EDITOR is a program",
     "promptside_cli/run.py": "Ctrl-C detaches",
+    "promptside_cli/takeover.py": "a person goes on in the agent's own program",
     "promptside_cli/watch.py": "Ctrl-C ends it",
 }
 DATABASES = frozenset({"sqlite3", "aiosqlite"})

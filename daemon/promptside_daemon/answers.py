@@ -95,6 +95,8 @@ class Answers:
                 return await asyncio.to_thread(vocabulary, Path(path) if path else None)
             case queries.CopyPipeline():
                 return await asyncio.to_thread(_copy, query)
+            case queries.GetTerminal(project=path, task=number):
+                return await self._daemon.project(path).in_terminal(number, who)
             case queries.GetTrust(project=path):
                 return await asyncio.to_thread(self._trust, path)
             case queries.DoctorQuery(project=path):
@@ -358,6 +360,7 @@ def _view(loaded: Loaded) -> PipelineView | None:
                 description=s.description,
                 input=s.input,
                 permission=s.permission,
+                prompt=str(loaded.prompts.get(s.id, "")),
             )
             for i, s in enumerate(pipeline.stages, 1)
         ),
@@ -372,6 +375,7 @@ def _copy(query: queries.CopyPipeline) -> queries.Path:
             query.name,
             "project" if query.to == "project" else "user",
             Path(query.project) if query.project else None,
+            name=query.new_name,
         )
     except find.CopyError as error:
         raise refused("copy", str(error)) from error

@@ -14,7 +14,7 @@ from promptside_daemon.pipelines import find
 from promptside_daemon.settings import load
 from promptside_daemon.world import git
 from promptside_daemon.world.claude import version
-from promptside_daemon.world.launch import find_claude
+from promptside_daemon.world.launch import REHEARSE, find_claude
 from promptside_protocol import paths
 from promptside_protocol.errors import Refusal
 from promptside_protocol.views import Check, Doctor
@@ -93,7 +93,7 @@ def _claude(project: Project | None, environment: Mapping[str, str]) -> Check:
             ok=False,
             found=found.sentence,
             needed=str(version.OLDEST),
-            hint=f"{hint} Until then: promptside demo.",
+            hint=hint if hint.endswith(REHEARSE) else f"{hint} {REHEARSE}",
         )
     binary, its_version = found
     return Check(

@@ -113,6 +113,7 @@ async def _changes(
         cursors[path] = row.seq
     if not rows:
         cursors[path] = head  # facts of the project itself, which change no task
+        yield CaughtUp(flow=flow, project=path, seq=head)
 
 
 async def follow_output(daemon: Daemon, query: FollowOutput, flow: int) -> AsyncGenerator[Notice, None]:

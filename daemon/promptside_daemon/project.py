@@ -24,12 +24,14 @@ from promptside_daemon.buffers import Buffers
 from promptside_daemon.engine import gate
 from promptside_daemon.engine.events import TaskCreated
 from promptside_daemon.engine.gate import Sheet, Untold
-from promptside_daemon.engine.given import Given
+from promptside_daemon.engine.given import Given, Terminal
 from promptside_daemon.engine.history import last_of_attempt, versions
 from promptside_daemon.engine.pipeline import Limits, Pipeline
 from promptside_daemon.engine.reply import reply_to
+from promptside_daemon.engine.standing import after_approval
 from promptside_daemon.engine.task import (
     Attempt,
+    Failure,
     FormState,
     Passed,
     Person,
@@ -48,11 +50,12 @@ from promptside_daemon.store.registry import ProjectRow
 from promptside_daemon.store.rows import JournalRow, TaskRow
 from promptside_daemon.trust import Trusted
 from promptside_daemon.world import rehearsal
+from promptside_daemon.world import terminal as terminals
 from promptside_daemon.world.activity import Activities
 from promptside_daemon.world.documents import find_form, write_json
 from promptside_daemon.world.follow import Follower
 from promptside_daemon.world.project import World
-from promptside_protocol import forms, paths
+from promptside_protocol import forms, paths, queries
 from promptside_protocol.commands import (
     Ack,
     Allow,
@@ -60,6 +63,7 @@ from promptside_protocol.commands import (
     Approve,
     Deny,
     EditDraft,
+    GiveBack,
     GoBack,
     NewTask,
     Redo,
@@ -71,6 +75,7 @@ from promptside_protocol.commands import (
     StageCommand,
     StartCommand,
     TakeBack,
+    TakeOver,
     UndoFiles,
 )
 from promptside_protocol.errors import PromptsideError, refused
@@ -157,8 +162,10 @@ class Project:
 
     def settings(self) -> Settings:
         """The settings in force now."""
-        trusted = self.trust().state == "trusted"
-        return settings_files.load(self.root, trusted=trusted).settings
+        return self._settings().settings
+
+    def _settings(self) -> settings_files.Read:
+        return settings_files.load(self.root, trusted=self.trust().state == "trusted")
 
     def trust(self) -> TrustView:
         """Whether what this project brings of its own is what the person trusted."""
@@ -248,6 +255,7 @@ class Project:
             limits = (await asyncio.to_thread(self.settings)).limits
         if isinstance(command, Approve):
             await self._notice_changes(number)
+        terminal = await self._terminal(number, command, who)
         by = Person(user=who.user, client=who.client)
 
         async def given(task: Task) -> Given:
@@ -267,7 +275,8 @@ class Project:
                 untold=untold,
                 conflicts=conflicts,
                 unsaved=self._buffers.under(self.root) if isinstance(command, StartCommand) else (),
-                clock=_clock(task),
+                terminal=terminal,
+                clock=time.strftime("%H:%M") if isinstance(command, TakeOver) else _clock(task),
             )
 
         before = self._environments.get(number, {})
@@ -285,7 +294,32 @@ class Project:
             self._forget_environments()
         if isinstance(command, Redo) and (task := self.loop.task(number)) is not None:
             await self.world.take_notes(task, command.feedback)
+        if isinstance(command, Approve):
+            after, _ = await self.loop.load(number)
+            ack = msgspec.structs.replace(ack, said=f"Approved. {after_approval(after)}")
         return ack
+
+    async def _terminal(self, number: int, command: StageCommand, who: Who) -> Terminal:
+        """What is kept before a person goes on in a terminal, and found when they are back (ED-14)."""
+        task = self.loop.task(number)
+        if task is None:
+            return Terminal()
+        if isinstance(command, TakeOver):
+            return await terminals.before(self.world, task, who.pid if command.holds else 0)
+        if isinstance(command, GiveBack):
+            return await terminals.after(self.world, task, who.pid, who.environment)
+        return Terminal()
+
+    async def in_terminal(self, number: int, who: Who) -> queries.Terminal:
+        """What a person who took a task over runs in their terminal."""
+        task, _ = await self.loop.load(number)
+        if task.taken_over is None:
+            raise refused("not-taken-over", f"Nobody works on “{task.title}” in a terminal.")
+        session = task.taken_over.session
+        found = await asyncio.to_thread(self.world.launcher.in_terminal, session, who.environment)
+        if isinstance(found, Failure):
+            raise refused("no-claude", found.sentence, found.hint)
+        return found
 
     async def create(self, command: NewTask, who: Who) -> Ack:
         """A new task, with the pipeline as it is now."""
@@ -322,12 +356,18 @@ class Project:
 
     def _made_of(self, command: NewTask) -> tuple[Settings, str, Pipeline]:
         """What the files say that a new task begins with."""
-        settings = self.settings()
-        return settings, _agent(command.agent or settings.agent.default), self._pipeline(command.pipeline)
+        read = self._settings()
+        settings, own = read.settings, read.of_project
+        agent: str = settings.agent.default
+        pipeline = settings.pipeline.default
+        if "agent.default" not in own:
+            agent = command.usual_agent or agent
+        if "pipeline.default" not in own:
+            pipeline = command.usual_pipeline or pipeline
+        return settings, _agent(command.agent or agent), self._pipeline(command.pipeline or pipeline)
 
-    def _pipeline(self, name: str) -> Pipeline:
+    def _pipeline(self, wanted: str) -> Pipeline:
         trusted = self.trust().state in ("trusted", "none_needed")
-        wanted = name or self.settings().pipeline.default
         loaded = find.find(wanted, self.root if trusted else None)
         if loaded.pipeline is not None and (loaded.origin != "project" or trusted):
             return loaded.pipeline

@@ -116,6 +116,8 @@ class Read(Struct, frozen=True, kw_only=True):
 
     settings: Settings
     faults: tuple[FaultView, ...] = ()
+    of_project: frozenset[str] = frozenset()
+    """Keys that the project sets, and that count."""
     untrusted: tuple[str, ...] = ()
     """Keys that the project sets, and that wait for the person's trust."""
 
@@ -140,6 +142,7 @@ def load(project: Path | None = None, *, trusted: bool = False) -> Read:
     merged: dict[str, Any] = {}
     faults: list[FaultView] = []
     waiting: list[str] = []
+    of_project: set[str] = set()
     files: list[tuple[Path, bool]] = [(paths.config_dir() / "config.toml", True)]
     if project is not None:
         files.append((project / ".promptside" / "config.toml", False))
@@ -150,11 +153,17 @@ def load(project: Path | None = None, *, trusted: bool = False) -> Read:
             scope = scope_of(key)
             if own or scope == "anyone" or (scope == "trusted" and trusted):
                 _put(merged, key, value)
+                of_project |= set() if own else {key}
             elif scope == "trusted":
                 waiting.append(key)
             else:
                 faults.append(fault)
-    return Read(settings=convert(merged, Settings), faults=tuple(faults), untrusted=tuple(waiting))
+    return Read(
+        settings=convert(merged, Settings),
+        faults=tuple(faults),
+        of_project=frozenset(of_project),
+        untrusted=tuple(waiting),
+    )
 
 
 def scope_of(key: str) -> Scope:

@@ -40,6 +40,9 @@ class Ack(Struct, frozen=True, kw_only=True):
 
     seq: int
     task: int = 0
+    said: str = ""
+    """What the person is told of it, where there is more to say than that it is done; the words are the same in
+    every client."""
 
 
 # --- projects ---------------------------------------------------------------------------------------
@@ -102,6 +105,9 @@ class NewTask(Command, frozen=True, kw_only=True, tag="newTask", tag_field="type
     draft: bool = False
     agent: str = ""
     """`claude` or `rehearsal:DIRECTORY`; empty takes the settings' default."""
+    usual_pipeline: str = ""
+    """What this client takes where the project's own settings name no pipeline; the person's file comes after it."""
+    usual_agent: str = ""
 
 
 class Abandon(TaskCommand, frozen=True, kw_only=True, tag="abandon", tag_field="type"):
@@ -185,6 +191,21 @@ class Pause(TaskCommand, frozen=True, kw_only=True, tag="pause", tag_field="type
 
 class Resume(StartCommand, frozen=True, kw_only=True, tag="resume", tag_field="type"):
     """Resume Task"""
+
+
+class TakeOver(TaskCommand, frozen=True, kw_only=True, tag="takeOver", tag_field="type"):
+    """Continue in a Terminal
+
+    Ends a running attempt as pausing does, and locks the task: nothing of the daemon goes on with its session until
+    it is given back. The client then asks for `terminal` and runs what that says.
+    """
+
+    holds: bool = False
+    """The process that orders this holds the terminal, and gives back at its end: while it lives, nobody else does."""
+
+
+class GiveBack(TaskCommand, frozen=True, kw_only=True, tag="giveBack", tag_field="type"):
+    """Give Back to the Agent"""
 
 
 class Stop(TaskCommand, frozen=True, kw_only=True, tag="stop", tag_field="type"):
@@ -287,7 +308,7 @@ class CollectGarbage(Struct, frozen=True, kw_only=True, tag="collectGarbage", ta
 
 StageCommand = (
     Ready | Abandon | Archive | Run | Approve | TakeBack | Redo | Retry | Skip | GoBack | Pause | Resume
-    | Stop | Say | UndoFiles | EditDraft | Answer | SendAnswers | Allow | Deny
+    | TakeOver | GiveBack | Stop | Say | UndoFiles | EditDraft | Answer | SendAnswers | Allow | Deny
 )  # fmt: skip
 """Orders that a task's engine decides."""
 
@@ -299,8 +320,8 @@ COMMANDS: dict[str, type[Struct]] = {
     str(kind.__struct_config__.tag): kind
     for kind in (
         AddProject, RemoveProject, RenameProject, Trust, RevokeTrust, RemoveRule, NewTask,
-        Ready, Abandon, Archive, Run, Approve, TakeBack, Redo, Retry, Skip, GoBack, Pause, Resume, Stop, Say,
-        UndoFiles, EditDraft, Answer, SendAnswers, Allow, Deny, Shutdown, CollectGarbage,
+        Ready, Abandon, Archive, Run, Approve, TakeBack, Redo, Retry, Skip, GoBack, Pause, Resume, TakeOver, GiveBack,
+        Stop, Say, UndoFiles, EditDraft, Answer, SendAnswers, Allow, Deny, Shutdown, CollectGarbage,
     )
 }  # fmt: skip
 """Method name to Struct, in the order of a palette."""
@@ -313,6 +334,8 @@ def title(command: type[Struct]) -> str:
 
 WORDS: dict[str, str] = {
     "takeBack": "take-back",
+    "takeOver": "take-over",
+    "giveBack": "give-back",
     "goBack": "back",
     "interrupt": "say",
     "newTask": "task new",

@@ -39,15 +39,7 @@ def typescript() -> str:
     lines = [f"// {HEADER.format('ts')}", "", f"export const PROTOCOL = {PROTOCOL};", ""]
     sent = {*COMMANDS.values(), *QUERIES.values()}
     for kind in structs():
-        lines += [*_ts_comment(_documentation(kind), ""), f"export interface {kind.__name__} {{"]
-        tag = kind.__struct_config__.tag
-        if tag is not None:
-            lines.append(f'  type{"?" if kind in sent else ""}: "{tag}";')
-        for field in msgspec.structs.fields(kind):
-            lines += _ts_comment(_field_documentation(kind).get(field.name, ""), "  ")
-            optional = "?" if kind in sent and not field.required else ""
-            lines.append(f"  {field.encode_name}{optional}: {_ts(_hint(kind, field.name))};")
-        lines += ["}", ""]
+        lines += ts_interface(kind, sent=kind in sent)
     for name, kinds in (("Command", COMMANDS), ("Query", QUERIES), ("Notice", NOTICES)):
         lines += [f"export type {name} =", *(f"  | {kind.__name__}" for kind in kinds.values())]
         lines[-1] += ";"
@@ -66,20 +58,7 @@ def lua() -> str:
     lines = [f"-- {HEADER.format('lua')}", ""]
     sent = {*COMMANDS.values(), *QUERIES.values()}
     for kind in structs():
-        lines += [f"---{line}".rstrip() for line in _documentation(kind).splitlines()]
-        lines.append(f"---@class promptside.{kind.__name__}")
-        tag = kind.__struct_config__.tag
-        if tag is not None:
-            lines.append(f'---@field type{"?" if kind in sent else ""} "{tag}"')
-        for field in msgspec.structs.fields(kind):
-            hint = _hint(kind, field.name)
-            optional = (kind in sent and not field.required) or NoneType in get_args(hint)
-            said = " ".join(_field_documentation(kind).get(field.name, "").split())
-            line = (
-                f"---@field {field.encode_name}{'?' if optional else ''} {_lua(_without_none(hint))} {said}"
-            )
-            lines.append(line.rstrip())
-        lines.append("")
+        lines += lua_class(kind, sent=kind in sent)
     for name, kinds in (("Command", COMMANDS), ("Query", QUERIES), ("Notice", NOTICES)):
         lines.append(f"---@alias promptside.{name}")
         lines += [f"---| promptside.{kind.__name__}" for kind in kinds.values()]
@@ -94,11 +73,51 @@ def lua() -> str:
     return "\n".join([*lines, "  },", "}", ""])
 
 
+def ts_interface(kind: Kind, *, sent: bool) -> list[str]:
+    """A Struct in TypeScript; what is sent, or left out at its default, need not be whole."""
+    lines = [*_ts_comment(_documentation(kind), ""), f"export interface {kind.__name__} {{"]
+    tag = kind.__struct_config__.tag
+    if tag is not None:
+        lines.append(f'  type{"?" if sent else ""}: "{tag}";')
+    for field in msgspec.structs.fields(kind):
+        lines += _ts_comment(_field_documentation(kind).get(field.name, ""), "  ")
+        optional = "?" if _may_be_missing(kind, sent=sent) and not field.required else ""
+        lines.append(f"  {field.encode_name}{optional}: {_ts(_hint(kind, field.name))};")
+    return [*lines, "}", ""]
+
+
+def lua_class(kind: Kind, *, sent: bool) -> list[str]:
+    """The same as annotations."""
+    lines = [f"---{line}".rstrip() for line in _documentation(kind).splitlines()]
+    lines.append(f"---@class {_lua(kind)}")
+    tag = kind.__struct_config__.tag
+    if tag is not None:
+        lines.append(f'---@field type{"?" if sent else ""} "{tag}"')
+    for field in msgspec.structs.fields(kind):
+        hint = _hint(kind, field.name)
+        missing = _may_be_missing(kind, sent=sent) and not field.required
+        optional = "?" if missing or NoneType in get_args(hint) else ""
+        said = " ".join(_field_documentation(kind).get(field.name, "").split())
+        lines.append(f"---@field {field.encode_name}{optional} {_lua(_without_none(hint))} {said}".rstrip())
+    return [*lines, ""]
+
+
+def _may_be_missing(kind: Kind, *, sent: bool) -> bool:
+    return sent or kind.__struct_config__.omit_defaults
+
+
 LANGUAGES: dict[str, Callable[[], str]] = {"ts": typescript, "lua": lua}
 
 
 def structs() -> list[Kind]:
     """Every Struct that can be on the wire, each after those that it is made of."""
+    answers: tuple[Any, ...] = (Refusal, Ack, *ANSWERS.values())
+    messages: tuple[Kind, ...] = (*COMMANDS.values(), *QUERIES.values(), *NOTICES.values())
+    return structs_of(*answers, *messages, *SHOWN)
+
+
+def structs_of(*hints: Any) -> list[Kind]:
+    """Every Struct in some types, each after those that it is made of."""
     found: dict[str, Kind] = {}
 
     def visit(kind: Kind) -> None:
@@ -111,9 +130,7 @@ def structs() -> list[Kind]:
                 visit(inner)
         found[kind.__name__] = kind
 
-    answers: tuple[Any, ...] = (Refusal, Ack, *ANSWERS.values())
-    messages: tuple[Kind, ...] = (*COMMANDS.values(), *QUERIES.values(), *NOTICES.values())
-    for hint in (*answers, *messages, *SHOWN):
+    for hint in hints:
         for kind in _structs_in(hint):
             visit(kind)
     return list(found.values())
@@ -163,7 +180,8 @@ def _lua(hint: Any) -> str:
     match get_origin(hint):
         case None:
             if isinstance(hint, type) and issubclass(hint, Struct):
-                return f"promptside.{hint.__name__}"
+                ours = "" if hint.__module__.startswith(f"{__package__}.") else "ours."
+                return f"promptside.{ours}{hint.__name__}"
             plain = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "nil"}
             return plain.get(hint, "any")
         case origin if origin is Literal:
@@ -196,7 +214,7 @@ def _field_documentation(kind: Kind) -> dict[str, str]:
     """The strings behind the fields of a Struct and of those it extends, which nothing keeps at run time."""
     found: dict[str, str] = {}
     for ancestor in reversed(kind.__mro__):
-        if ancestor.__module__.partition(".")[0] == __package__:
+        if ancestor.__module__.startswith("promptside_"):
             (definition,) = ast.parse(textwrap.dedent(inspect.getsource(ancestor))).body
             assert isinstance(definition, ast.ClassDef)
             for field, said in zip(definition.body, definition.body[1:], strict=False):

@@ -24,7 +24,10 @@ class TaskChanged(Struct, frozen=True, kw_only=True, tag="taskChanged", tag_fiel
 
 
 class CaughtUp(Struct, frozen=True, kw_only=True, tag="caughtUp", tag_field="type"):
-    """The flow has sent everything up to `seq`; what follows is live."""
+    """The flow has sent everything up to `seq`; what follows is live.
+
+    It comes again when something changed that belongs to no task, such as a permission for good that was removed.
+    """
 
     flow: int
     project: str

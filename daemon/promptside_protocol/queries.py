@@ -349,12 +349,32 @@ class Path(View, frozen=True, kw_only=True):
 
 
 class CopyPipeline(Query[Path], frozen=True, kw_only=True, tag="copyPipeline", tag_field="type"):
-    """Write a pipeline and its prompts where the person can edit them; answers with the path."""
+    """Write a pipeline and its prompts where the person can edit them; answers with the path.
+
+    Nothing that is there is overwritten.
+    """
 
     name: str
     to: str
     """`project` or `user`."""
     project: str = ""
+    new_name: str = ""
+    """What the copy is called; empty: the same."""
+
+
+class Terminal(View, frozen=True, kw_only=True):
+    """How a conversation is gone on with in a terminal; `environment` is laid over the person's own."""
+
+    command: tuple[str, ...]
+    cwd: str
+    environment: dict[str, str] = {}
+
+
+class GetTerminal(Query[Terminal], frozen=True, kw_only=True, tag="terminal", tag_field="type"):
+    """What to run in the terminal of a person who took a task over (ED-14); refused where nobody did."""
+
+    project: str
+    task: int
 
 
 class GetTrust(Query[TrustView], frozen=True, kw_only=True, tag="trustState", tag_field="type"):
@@ -391,7 +411,7 @@ QUERIES: dict[str, type[Query[Any]]] = {
     for kind in (
         Hello, Projects, FindProject, Tasks, GetTask, GetForm, Hold, Document, Decisions, Output, FollowOutput, Watch,
         Unfollow, Diff, FileAt, Rules, Pipelines, GetPipeline, CheckPipeline, CheckText, Vocabulary,
-        CopyPipeline, GetTrust, Unsaved,
+        CopyPipeline, GetTerminal, GetTrust, Unsaved,
         DoctorQuery, GetGarbage, Status,
     )
 }  # fmt: skip

@@ -49,6 +49,21 @@ class Denial(View, frozen=True, kw_only=True):
     reason: str
 
 
+class TerminalWorkView(View, frozen=True, kw_only=True):
+    """What a person did in an attempt's conversation, in a terminal of their own (ED-14)."""
+
+    by: str
+    client: str
+    since: float
+    until: float
+    session: str
+    transcript: str = ""
+    """The CLI's own record of the conversation; empty where it was not found."""
+    changes: tuple[Change, ...] = ()
+    """What changed meanwhile, whoever changed it; `unlisted` more paths are not among them."""
+    unlisted: int = 0
+
+
 class AttemptView(View, frozen=True, kw_only=True):
     """One run of one stage; paths are absolute, times seconds since 1970."""
 
@@ -74,6 +89,7 @@ class AttemptView(View, frozen=True, kw_only=True):
     resumed: bool = False
     note: str = ""
     """What the person should know of it: started afresh because the session was gone, output lost, …"""
+    terminals: tuple[TerminalWorkView, ...] = ()
 
 
 class Approval(View, frozen=True, kw_only=True):
@@ -151,6 +167,8 @@ class DecisionView(View, frozen=True, kw_only=True):
     answered: float | None = None
     by: str = ""
     client: str = ""
+    by_agent: bool = False
+    """Of one that is withdrawn: by the agent; else it was ended before an answer came."""
 
 
 class GateView(View, frozen=True, kw_only=True):
@@ -213,6 +231,21 @@ class Metrics(View, frozen=True, kw_only=True):
     loc_prod: int | None = None
     loc_test: int | None = None
     doc_words: int | None = None
+    recorded: bool = False
+    """The tokens and the cost, here and in the attempts, are those of a recording: nothing was spent."""
+
+
+class TerminalView(View, frozen=True, kw_only=True):
+    """A conversation that a person goes on with in a terminal; until it is given back the task is paused (ED-14)."""
+
+    since: float
+    by: str
+    client: str
+    stage: str
+    attempt: int
+    session: str
+    words: str
+    """“You work on it in a terminal since 14:05.”"""
 
 
 class TaskView(View, frozen=True, kw_only=True):
@@ -245,6 +278,7 @@ class TaskView(View, frozen=True, kw_only=True):
     """Where its documents are, relative to the project."""
     metrics: Metrics
     error: str | None = None
+    terminal: TerminalView | None = None
     created: float
 
 
@@ -344,6 +378,8 @@ class PipelineStageView(View, frozen=True, kw_only=True):
     description: str = ""
     input: str = "previous"
     permission: str = "ask"
+    prompt: str = ""
+    """Path of the prompt's file; empty where the prompt stands in the pipeline's file."""
 
 
 class PipelineView(View, frozen=True, kw_only=True):

@@ -111,6 +111,8 @@ class Documents:
         self._holding = Holding(server)
         self.on_change: list[Callable[[str], None]] = []
         """Called with each open document of which something else is to be shown now."""
+        self._tried: dict[tuple[str, int, str], int] = {}
+        """Documents that an order about was refused here, by project, task and path, and their attempt when known."""
 
     # --- which is which ---------------------------------------------------------------------------------
 
@@ -472,24 +474,41 @@ class Documents:
 
     def refused(self, task: TaskView, order: Order, stage: str = "") -> None:
         """An approval that this editor gave was refused: what its buffer lacks is a warning until it is mended."""
+        wanted = _document_of(task, order, stage)
+        if wanted is None or order is Redo:
+            return
+        self._tried[task.project, task.id, wanted] = 0
         uri = self.buffer_of(task, order, stage)
-        if uri is not None and uri in self._held and order is not Redo:
+        if uri is not None and uri in self._held:
             self._held[uri].tried = True
-            self.tell(uri)
+        self.tell(uri or self._server.seen_as(uri_of(task.project, wanted)))
+
+    def tried(self, task: TaskView, form: Form, attempt: int) -> bool:
+        """Whether an approval of this form was refused here, open or not, and something lacks since."""
+        key = (task.project, task.id, form.document)
+        if key in self._tried and (not form.lacks or self._tried[key] not in (0, attempt)):
+            del self._tried[key]
+        if key in self._tried:
+            self._tried[key] = attempt
+        return key in self._tried
 
     def buffer_of(self, task: TaskView, order: Order, stage: str = "") -> str | None:
-        """The open buffer of the document that an order is about.
-
-        An approval is about a gate, also one of before whose approval became void; answers are about questions.
-        """
-        waiting = task.waiting_for
-        if order is Approve and stage and (waiting is None or stage != waiting.stage):
-            wanted = next((s.artifact for s in task.stages if s.id == stage), None)
-        elif waiting is None or (order, waiting.kind) in ((Approve, "decision"), (SendAnswers, "gate")):
-            wanted = None
-        else:
-            wanted = waiting.document
+        """The open buffer of the document that an order is about."""
+        wanted = _document_of(task, order, stage)
         return next((uri for uri in self.open_of(task) if wanted and self._document(uri) == wanted), None)
+
+
+def _document_of(task: TaskView, order: Order, stage: str) -> str | None:
+    """The document that an order is about.
+
+    An approval is about a gate, also one of before whose approval became void; answers are about questions.
+    """
+    waiting = task.waiting_for
+    if order is Approve and stage and (waiting is None or stage != waiting.stage):
+        return next((s.artifact for s in task.stages if s.id == stage), None)
+    if waiting is None or (order, waiting.kind) in ((Approve, "decision"), (SendAnswers, "gate")):
+        return None
+    return waiting.document
 
 
 _documents: WeakKeyDictionary[Server, Documents] = WeakKeyDictionary()

@@ -7,18 +7,21 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import msgspec
 from lsprotocol import types
 
 from promptside_protocol import forms
 from promptside_protocol.commands import NewTask, Run
 from promptside_protocol.errors import PromptsideError, refused
 from promptside_protocol.forms import Field, FieldsAnswers, FieldsDefinition
+from promptside_protocol.forms.form import kind_of
+from promptside_protocol.forms.grammar import TICK, Page
 from promptside_protocol.pages.plain import cut, one_line
 from promptside_protocol.queries import Pipelines
 from promptside_server.board import SOURCE, board
 from promptside_server.context import Context, Place, context
-from promptside_server.documents import path_of, uri_of
-from promptside_server.features.actions import KIND, OPTIONS, Action, drawn
+from promptside_server.documents import documents, path_of, uri_of
+from promptside_server.features.actions import ITEM_KIND, KIND, OPTIONS, Action, drawn, literals
 from promptside_server.features.commands import offer
 from promptside_server.features.diagnostics import SEVERITY
 from promptside_server.features.notes import show
@@ -31,6 +34,10 @@ from promptside_server.target import project as default_project
 DRAFTS = ".promptside/drafts"
 OWNER = "draft"
 DEFAULT = "as the settings say"
+AGENT = (
+    "Empty: as the settings say (agent.default), else claude. "
+    "rehearsal:standard plays a recorded run, without a model and without a cost."
+)
 TITLE = 80
 
 
@@ -63,8 +70,10 @@ def register(server: Server) -> None:
                 server.do(known.publish(document.uri))
 
     async def actions(params: types.CodeActionParams) -> list[Action]:
-        found = [drawn(server, act, KIND) for act in await known.acts(params.text_document.uri)]
-        return [action for action in found if action is not None]
+        uri = params.text_document.uri
+        found = [drawn(server, act, KIND) for act in await known.acts(uri)]
+        chosen = await known.choices(uri, params.range.start.line) if literals(server) else []
+        return [*chosen, *(action for action in found if action is not None)]
 
     async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
         at = types.Range(start=types.Position(0, 0), end=types.Position(0, 0))
@@ -147,6 +156,7 @@ class Drafts:
         assert isinstance(parsed.answers, FieldsAnswers), "a draft is a form of fields"
         values = forms.field_values(definition, parsed.answers)
         ordered = order(project, self._keys.setdefault(uri, uuid.uuid4().hex), values)
+        ordered = msgspec.structs.replace(ordered, **self._server.preferred.of_a_task())
         ack = await self._server.link.call(ordered)
         self._keys.pop(uri, None)
         if self._server.document(uri) is not None:
@@ -208,6 +218,24 @@ class Drafts:
             for title, run in (("Create task", False), ("Create and run", True))
         ]
 
+    async def choices(self, uri: str, line: int) -> list[types.CodeAction]:
+        """At a choice of which one is taken: the action that takes it, and unticks the one before (UX 2.4)."""
+        project, text = project_of(uri), self._server.document(uri)
+        if project is None or text is None or uri in self.made:
+            return []
+        definition = definition_of(uri, await self.pipelines(project))
+        field = _chosen_at(definition, text, line)
+        answers = forms.parse(definition, text).answers
+        assert isinstance(answers, FieldsAnswers), "a draft is a form of fields"
+        if field is None:
+            return []
+        values = {**answers.values, field[0]: field[1]}
+        target = forms.apply(definition, text, FieldsAnswers(values=values))
+        if target == text:
+            return []  # it is chosen
+        edit = types.WorkspaceEdit(changes={uri: documents(self._server).edits(uri, target)})
+        return [types.CodeAction(title=f"Choose {field[1]}", kind=ITEM_KIND, edit=edit)]
+
     def _became(self, uri: str) -> str:
         return f"This draft became task {self.made[uri][1]}. Close it; saving it begins another draft."
 
@@ -248,7 +276,7 @@ def definition_of(
             Field(key="affected_files", label="Affected files", widget="bullets", value=list(files) or None),
             Field(key="priority", label="Priority", widget="line", value="50"),
             Field(key="pipeline", label="Pipeline", widget="enum", choices=choices, value=chosen),
-            Field(key="agent", label="Agent", widget="line"),
+            Field(key="agent", label="Agent", widget="line", hint=AGENT),
         ),
     )
 
@@ -258,6 +286,18 @@ def project_of(uri: str) -> str | None:
     file = path_of(uri)
     inside = file is not None and file.parent.as_posix().endswith(f"/{DRAFTS}")
     return str(file.parents[2]) if file is not None and inside else None
+
+
+def _chosen_at(definition: FieldsDefinition, text: str, line: int) -> tuple[str, str] | None:
+    """The field and the choice that a line would tick."""
+    words = text.split("\n")[line].rstrip("\r") if line < text.count("\n") + 1 else ""
+    tick = TICK.match(words)
+    sections = kind_of(definition).read(definition, Page(text)).found
+    for field in definition.fields:
+        section = sections.get(field.key)
+        if tick and field.widget == "enum" and section is not None and section.start < line < section.end:
+            return next(((field.key, choice) for choice in field.choices if choice == tick[4]), None)
+    return None
 
 
 def order(project: str, key: str, values: dict[str, Any]) -> NewTask:

@@ -211,7 +211,7 @@ class ChangedFile(Struct, frozen=True, kw_only=True):
     """A file that an attempt changed: its address before and after, and its own, which `after` is while it runs."""
 
     path: str
-    kind: str
+    kind: Literal["added", "modified", "deleted", "type"]
     added: int | None
     removed: int | None
     before: str
@@ -264,6 +264,12 @@ EDITOR_COMMANDS: dict[str, str] = {
     "takeMine": "Gives the document as it stands here to the daemon.",
     "takeTheirs": "Puts the daemon's document in the place of the one here.",
     "note": "Begins a note to the agent in the document.",
+    "restore": "Puts a document right that can't be read, or one item of it; what can be read of the answers stays.",
+    "removeNotes": "Takes the notes to the agent out of a document.",
+    "editPipeline": "Opens a pipeline to be edited; a shipped one is copied beside the project first.",
+    "newPipeline": "Makes another pipeline, `name`, of `copy_of`, and opens it.",
+    "editPrompt": "Opens the prompt of a stage to be edited; a shipped pipeline is copied beside the project first.",
+    "copyPipeline": "Copies a pipeline to `project` or `user`, `as` another if that is given; answers with the path.",
     "createTask": "Makes a task of what was filled in.",
     "doctor": "Checks the set-up and opens what was found.",
     "daemonStart": "Starts the daemon, if it is not there.",

@@ -28,6 +28,7 @@ from promptside_server.editor import Editor
 from promptside_server.link import Link
 from promptside_server.lsp import Protocol, converter
 from promptside_server.mirror import Mirror
+from promptside_server.preferred import Preferred
 from promptside_server.transport import Input, Output, open_stdio
 
 log = logging.getLogger(__name__)
@@ -53,6 +54,7 @@ class Server(LanguageServer):
         self.protocol.announcing.append(lambda _: self._watch_editor())
         self.mirror = Mirror()
         self.editor = Editor()
+        self.preferred = Preferred()
         self.link = Link(self._heard, self._moved, lambda: self.mirror.cursors)
         self.on_task: list[Callable[[TaskView], None]] = []
         """Called with each task that changed."""

@@ -23,6 +23,7 @@ from promptside_protocol.commands import (
     CollectGarbage,
     Deny,
     EditDraft,
+    GiveBack,
     GoBack,
     NewTask,
     Pause,
@@ -41,6 +42,7 @@ from promptside_protocol.commands import (
     Skip,
     Stop,
     TakeBack,
+    TakeOver,
     Trust,
     UndoFiles,
 )
@@ -75,6 +77,7 @@ from promptside_protocol.queries import (
     GetGarbage,
     GetPipeline,
     GetTask,
+    GetTerminal,
     GetTrust,
     HeldDocument,
     Hello,
@@ -90,6 +93,7 @@ from promptside_protocol.queries import (
     Seen,
     Status,
     Tasks,
+    Terminal,
     Unfollow,
     Unsaved,
     Vocabulary,
@@ -124,6 +128,8 @@ from promptside_protocol.views import (
     Step,
     Table,
     TaskView,
+    TerminalView,
+    TerminalWorkView,
     TextCheck,
     TextFault,
     TextStage,
@@ -213,6 +219,18 @@ attempt = AttemptView(
     denials=(Denial(tool="Write", what="src/x.py", reason="this stage only reads"),),
     resumed=True,
     note="",
+    terminals=(
+        TerminalWorkView(
+            by="ada",
+            client="terminal",
+            since=1760000091.0,
+            until=1760000095.0,
+            session="5d0c",
+            transcript="/home/ada/.claude/projects/-p/5d0c.jsonl",
+            changes=(Change(path="src/auth.py", kind="modified", added=1, removed=0),),
+            unlisted=1,
+        ),
+    ),
 )
 stage = StageView(
     id="high-level-approaches",
@@ -268,6 +286,15 @@ task = TaskView(
     worktree=None,
     directory=".promptside/tasks/12-lantern",
     error=None,
+    terminal=TerminalView(
+        since=1760000091.0,
+        by="ada",
+        client="terminal",
+        stage="high-level-approaches",
+        attempt=1,
+        session="5d0c",
+        words="You work on it in a terminal since 14:05.",
+    ),
     created=1759999999.0,
     metrics=Metrics(
         input_tokens=1200, output_tokens=340, cost_usd=0.0125, duration_s=90.25, agent_runs=1, loc_added=12
@@ -298,6 +325,7 @@ pipeline = PipelineView(
             artifact="PR.md",
             skip=("docs",),
             description="Describe it.",
+            prompt="/p/prompts/standard/pm.md.j2",
         ),
     ),
 )
@@ -336,6 +364,8 @@ COMMAND_EXAMPLES = (
         files=("a b.py",),
         draft=True,
         agent="rehearsal:/r",
+        usual_pipeline="feature",
+        usual_agent="claude",
     ),
     Ready(**AT),
     Abandon(**AT),
@@ -358,6 +388,8 @@ COMMAND_EXAMPLES = (
     Pause(**AT),
     Resume(**AT, anyway=True),
     Stop(**AT),
+    TakeOver(**AT, holds=True),
+    GiveBack(**AT),
     Say(**AT, text="not that file", attach=("notes.md",)),
     UndoFiles(**AT, stage="implementation", attempt=2, paths=("src/auth.py",)),
     EditDraft(**AT, document="PR.md", version=3, answers={"title": "Lantern"}, text="# PR\n"),
@@ -493,7 +525,14 @@ QUERY_EXAMPLES = (
             tests=(word,),
         ),
     ),
-    (CopyPipeline(name="standard", to="project", project=P), Path(path=f"{P}/.promptside/standard.toml")),
+    (
+        CopyPipeline(name="standard", to="project", project=P, new_name="careful"),
+        Path(path=f"{P}/.promptside/standard.toml"),
+    ),
+    (
+        GetTerminal(**AT),
+        Terminal(command=("claude", "--resume=5d0c"), cwd=P, environment={"LANG": "C"}),
+    ),
     (
         GetTrust(project=P),
         TrustView(

@@ -46,6 +46,8 @@ from promptside_protocol.views import (
     StageView,
     Step,
     TaskView,
+    TerminalView,
+    TerminalWorkView,
     WaitingFor,
 )
 
@@ -226,6 +228,38 @@ QUESTION = DecisionView(
 
 def waiting(kind: str, **more: Any) -> WaitingFor:
     return WaitingFor(kind=kind, stage="research", since=NOON - 60, **more)  # type: ignore[arg-type]  # from a table
+
+
+def test_a_task_that_a_person_works_on_in_a_terminal_says_so() -> None:
+    """ED-14: where they are, since when, what can be done; and afterwards what became of it."""
+    work = TerminalWorkView(
+        by="ada",
+        client="terminal",
+        since=NOON - 180,
+        until=NOON - 60,
+        session="s",
+        transcript="/home/ada/s.jsonl",
+        changes=(Change(path="a.py", kind="modified"),),
+        unlisted=1,
+    )
+    lock = TerminalView(
+        since=NOON,
+        by="ada",
+        client="terminal",
+        stage="research",
+        attempt=2,
+        session="s",
+        words="You work on it in a terminal since 14:05.",
+    )
+    run = {"status": "waiting", "attempts": (attempt(1, terminals=(work,)), attempt(2))}
+    view = task(state="paused", stages=stages(research=run), terminal=lock)
+    drawn = [text_of(line) for line in task_page(view, FANCY).lines]
+    assert any("Research" in line and "You work on it in a terminal since 14:05" in line for line in drawn)
+    assert "      continued in a terminal by you from 14:02 to 14:04, 2 files changed" in drawn
+    assert "      /home/ada/s.jsonl" in drawn
+    assert "Next: promptside give-back 12   (if that terminal is gone)" in drawn
+    listed = [text_of(line) for line in tasks_page([view], FANCY).lines]
+    assert "You work on it in a terminal since 14:05" in listed[1]
 
 
 # --- tasks -------------------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ class LspEditor:
         folder: Path | None = None,
         process_id: int | None = None,
         answers: dict[str, Any] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> None:
         self.heard: list[Message] = []
         self.capabilities = OURS if capabilities is None else capabilities
@@ -51,6 +52,7 @@ class LspEditor:
         self._folder = folder or user.project
         self._process_id = process_id
         self._answers = answers or {}
+        self._options = options
         self._last = 0
         self._came = asyncio.Event()
         self._reading: asyncio.Task[None] | None = None
@@ -97,6 +99,7 @@ class LspEditor:
                 "rootUri": self._folder.as_uri(),
                 "workspaceFolders": [{"uri": self._folder.as_uri(), "name": self._folder.name}],
                 "capabilities": self.capabilities,
+                "initializationOptions": self._options,
             },
         )
         self.server_can = answer["capabilities"]

@@ -200,7 +200,7 @@ def examples() -> Iterator[tuple[str, dict[str, Any]]]:
         "executeCommand",
         {"jsonrpc": "2.0", "id": 1, "method": "workspace/executeCommand", "params": COMMAND},
     )
-    yield "executeCommand.answer", {"jsonrpc": "2.0", "id": 1, "result": {"seq": 42, "task": 12}}
+    yield "executeCommand.answer", {"jsonrpc": "2.0", "id": 1, "result": {"seq": 42, "task": 12, "said": ""}}
 
 
 def golden_text(message: dict[str, Any]) -> str:

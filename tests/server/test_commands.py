@@ -178,6 +178,8 @@ AT_A_GATE: tuple[tuple[str, str | None], ...] = (
     ("skip", None),
     ("goBack", "which"),
     ("takeBack", "no-approval"),
+    ("takeOver", "no-session"),
+    ("giveBack", "not-taken-over"),
     ("abandon", None),
 )
 """What they come to one after the other, with the only task at its first gate."""

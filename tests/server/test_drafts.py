@@ -145,3 +145,42 @@ def test_a_client_of_ours_gets_its_task_at_once_when_it_has_asked_for_the_title(
             assert line_of(draft.read_text(), "## Title (required)") == 4
 
     run(story())
+
+
+def test_ed13_a_choice_moves_and_the_agent_is_taken_with_or_without_its_hint(user: User) -> None:
+    """At a choice of one the action ticks it and unticks the one before; a hint is no value (UX 2.4, 2.10)."""
+    user.commit_all()
+
+    async def story() -> None:
+        async with Buffers(user, PLAIN, name="Kate") as kate:
+            for agent in ("below", "above", "instead", "empty"):
+                uri = await begun(kate)
+                fill(kate, uri, title=f"Agent {agent}", description="As titled.")
+                lines = kate.texts[uri].split("\n")
+                there = await kate.actions(uri, line_of(kate.texts[uri], "- [x] as the"))
+                assert not [action for action in there if action["title"].startswith("Choose")]
+                kate.type(uri, kate.texts[uri].replace("- [ ] standard", "- [x] standard"))  # both are ticked
+                await kate.choose(uri, "Choose standard", line_of(kate.texts[uri], "standard"))
+                assert "- [ ] as the settings say" in kate.texts[uri]
+                assert "- [x] standard" in kate.texts[uri]
+                (hint,) = [line for line in lines if line.startswith("> Empty: ")]
+                assert "rehearsal:standard plays a recorded run" in hint
+                typed = {
+                    "below": f"{hint}\n\nrehearsal:standard",
+                    "above": f"rehearsal:standard\n\n{hint}",
+                    "instead": "rehearsal:standard",
+                    "empty": hint,
+                }
+                kate.type(uri, kate.texts[uri].replace(hint, typed[agent]))
+                await kate.choose(uri, "Create task")
+                kate.leave(uri)
+
+    run(story())
+    tasks = {task["title"]: task for task in user.promptside("task", "list", "--json").data}
+    assert {title: task["agent"] for title, task in tasks.items()} == {
+        "Agent below": "rehearsal:standard",
+        "Agent above": "rehearsal:standard",
+        "Agent instead": "rehearsal:standard",
+        "Agent empty": "claude",
+    }
+    assert {task["pipeline"] for task in tasks.values()} == {"standard"}

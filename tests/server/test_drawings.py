@@ -212,7 +212,7 @@ ITEMS: dict[str, tuple[forms.Definition, Callable[[str], str], str, list[str]]] 
     "a point": (CHECKLIST, str, "**C1**", ["Reviewed", "Open src/a.py:4", "Have it fixed"]),
     "a point that is reviewed": (CHECKLIST, ticked("**C2**"), "**C2**", ["Reviewed, undo"]),
     "a field that lacks": (FIELDS, str, "## Plan", ["required, empty"]),
-    "a field that is there": (FIELDS, str, "## Title", ["required"]),
+    "a field that is there": (FIELDS, str, "## Title", []),
     "a field that may be empty": (FIELDS, str, "## Note", []),
     "a question": (QUESTIONS, str, "## Q1", ["Answer A", "Answer B", "Answer C"]),
     "a question with many choices": (QUESTIONS, str, "## Q2", ["Answer…"]),

@@ -30,8 +30,8 @@ AT_ONCE = 4
 PATIENCE = 120.0
 LENSES = {**PLAIN, "textDocument": {**PLAIN["textDocument"], "codeLens": {}}}
 NOT_REACHED = {"failed": "only a fault of ours breaks a task; the engine's own test of offers has it"}
-NOT_OFFERED = {"editDraft", "answer"}
-"""What an item's own actions, and the terminal, give orders by."""
+NOT_OFFERED = {"editDraft", "answer", "giveBack"}
+"""What an item's own actions, and the terminal, give orders by; to give back, a task has to be taken over in one."""
 TOLD_APART = ("decision", "scope", "stage", "attempt", "reason")
 """What tells an offer from another of the same command."""
 WORDS = {"promptside.redo", "promptside.interrupt"}
@@ -85,6 +85,9 @@ EFFECTS: dict[str, Effect] = {
     "skip": lambda now, before, offer: stage_of(now, before["current"])["status"] == "skipped",
     "goBack": lambda now, before, offer: now["current"] == offer["args"]["stage"],
     "pause": lambda now, before, offer: now["state"] == "paused",
+    "takeOver": lambda now, before, offer: (
+        True
+    ),  # the editor is told what to type: the program there orders it
     "resume": lambda now, before, offer: now["state"] == "taken",
     "stop": lambda now, before, offer: stage_of(now, before["current"])["status"] == "failed",
     "interrupt": lambda now, before, offer: told(now, before, "I was told: Shorter."),
@@ -266,7 +269,9 @@ async def tried(world: World, editors: list[Buffers], name: str, given: set[Give
         editor = editors[(at + number) % len(editors)]
         back = await acted(world, editor, number, offer)
         done.add(offer["command"])
-        fresh = back is not None and "running" not in state.shape
+        fresh = "running" not in state.shape and (
+            back is not None or offer["command"] == "promptside.takeOver"
+        )
         if back is not None and fresh:
             await acted(world, editor, number, back)
             fresh = world.recorded(number) == state.shape

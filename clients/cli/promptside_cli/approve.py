@@ -27,8 +27,8 @@ def approve(arguments: Arguments) -> int:
         stage=waiting.stage if waiting is not None and gate is not None else "",
         anyway=arguments.given("--anyway"),
     )
-    wire.ask(order)
-    after(arguments, wire.ask(GetTask(project=view.project, task=view.id)))
+    ack = wire.ask(order)
+    after(arguments, wire.ask(GetTask(project=view.project, task=view.id)), ack.said)
     return DONE
 
 

@@ -127,7 +127,7 @@ class Drawing:
                         (
                             several(len(view.stages), "stage"),
                             tokens(sums.input_tokens + sums.output_tokens),
-                            money(sums.cost_usd),
+                            money(sums.cost_usd, recorded=sums.recorded),
                             duration(sums.duration_s),
                         )
                     ),

@@ -11,7 +11,10 @@ _GROUPS = (
     ("Begin", ("demo", "doctor", "project", "pipeline", "trust")),
     ("Tasks", ("task", "run", "watch", "next", "log")),
     ("Decide", ("open", "approve", "take-back", "redo", "answer", "decision", "rules")),
-    ("Steer", ("back", "skip", "retry", "pause", "resume", "stop", "say", "diff", "undo")),
+    (
+        "Steer",
+        ("back", "skip", "retry", "pause", "resume", "stop", "say", "take-over", "give-back", "diff", "undo"),
+    ),
     ("Keep house", ("daemon", "gc", "lsp")),
 )
 

@@ -134,8 +134,8 @@ def give(arguments: Arguments, order: StageCommand) -> int:
     return 0
 
 
-def after(arguments: Arguments, view: TaskView) -> None:
-    """The task after an order: its view as data, or the stage it is at and what waits, in words."""
+def after(arguments: Arguments, view: TaskView, said: str = "") -> None:
+    """The task after an order: its view as data, or what the daemon said of it, its stage and what waits, in words."""
     terminal = Terminal.of(arguments)
     if terminal.json:
         terminal.document(view)
@@ -146,9 +146,12 @@ def after(arguments: Arguments, view: TaskView) -> None:
 
     look = terminal.look()
     terminal.line(heading(view, look))
+    if said:
+        terminal.say(f"  {said}")
     current = next((stage for stage in view.stages if stage.id == view.current), None)
     if current is None or view.state in ("archived", "completed", "failed"):
-        terminal.say(f"  {view.reason or view.state}")
+        if not said:
+            terminal.say(f"  {view.reason or view.state}")
         return
     terminal.line(stage_line(view, current, look), "  ")
     for drawn in (*waiting_lines(view, look), *call_lines(view)):

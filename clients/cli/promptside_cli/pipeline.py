@@ -58,7 +58,9 @@ def copy(arguments: Arguments) -> int:
     """`pipeline copy`"""
     to = arguments.one("--to", "project")
     project = place.project(arguments) if to == "project" else place.known_project(arguments) or ""
-    made = wire.ask(CopyPipeline(name=_name(arguments), to=to, project=project))
+    made = wire.ask(
+        CopyPipeline(name=_name(arguments), to=to, project=project, new_name=arguments.one("--as"))
+    )
     terminal = Terminal.of(arguments)
     if terminal.json:
         terminal.document(made)

@@ -137,6 +137,15 @@ VERBS: dict[str, Verb] = {
             "go on where it was paused", "promptside resume 12", takes=_TASK, options=(_ANYWAY,),
         ),
         Verb(
+            "take-over", "promptside_cli.takeover:take_over", "promptside take-over [TASK]",
+            "go on with the agent's conversation yourself, in this terminal", "promptside take-over 12",
+            takes=_TASK,
+        ),
+        Verb(
+            "give-back", "promptside_cli.takeover:give_back", "promptside give-back [TASK]",
+            "hand a task back whose terminal was killed", "promptside give-back 12", takes=_TASK,
+        ),
+        Verb(
             "stop", "promptside_cli.orders:stop", "promptside stop [TASK]",
             "stop the running stage; no retry follows", "promptside stop 12", takes=_TASK,
         ),
@@ -217,10 +226,10 @@ VERBS: dict[str, Verb] = {
         ),
         Verb(
             "pipeline copy", "promptside_cli.pipeline:copy",
-            "promptside pipeline copy NAME|FILE [--to project|user]",
+            "promptside pipeline copy NAME|FILE [--to project|user] [--as NAME]",
             "make a pipeline yours to edit", "promptside pipeline copy standard --to project",
             takes=("NAME",),
-            options=(Option("--to", "project|user", choices=("project", "user")),),
+            options=(Option("--to", "project|user", choices=("project", "user")), Option("--as", "NAME")),
         ),
         Verb("doctor", "promptside_cli.doctor:doctor", "promptside doctor",
              "what is there, what is missing, what to do", "promptside doctor"),
@@ -243,8 +252,8 @@ VERBS: dict[str, Verb] = {
 
 LATER = frozenset(
     {
-        "agent", "plan", "todo", "pr", "work", "stats", "export", "clean", "chat", "take-over",
-        "reset-breaker", "task edit", "task claim", "task release",
+        "agent", "plan", "todo", "pr", "work", "stats", "export", "clean", "chat", "reset-breaker",
+        "task edit", "task claim", "task release",
     }
 )  # fmt: skip
 """Verbs of the contract that nothing stands behind yet."""

@@ -15,6 +15,11 @@ export interface Refusal {
 export interface Ack {
   seq: number;
   task: number;
+  /**
+   * What the person is told of it, where there is more to say than that it is done; the words are the same in
+   * every client.
+   */
+  said: string;
 }
 
 /** The answer to Hello. */
@@ -64,6 +69,20 @@ export interface Denial {
   reason: string;
 }
 
+/** What a person did in an attempt's conversation, in a terminal of their own (ED-14). */
+export interface TerminalWorkView {
+  by: string;
+  client: string;
+  since: number;
+  until: number;
+  session: string;
+  /** The CLI's own record of the conversation; empty where it was not found. */
+  transcript: string;
+  /** What changed meanwhile, whoever changed it; `unlisted` more paths are not among them. */
+  changes: Change[];
+  unlisted: number;
+}
+
 /** One run of one stage; paths are absolute, times seconds since 1970. */
 export interface AttemptView {
   n: number;
@@ -88,6 +107,7 @@ export interface AttemptView {
   resumed: boolean;
   /** What the person should know of it: started afresh because the session was gone, output lost, … */
   note: string;
+  terminals: TerminalWorkView[];
 }
 
 /** Who approved which bytes, when, and from where (CW-23). */
@@ -175,6 +195,8 @@ export interface DecisionView {
   answered: number | null;
   by: string;
   client: string;
+  /** Of one that is withdrawn: by the agent; else it was ended before an answer came. */
+  by_agent: boolean;
 }
 
 /** What a task waits for, and for whom. */
@@ -219,6 +241,20 @@ export interface Metrics {
   loc_prod: number | null;
   loc_test: number | null;
   doc_words: number | null;
+  /** The tokens and the cost, here and in the attempts, are those of a recording: nothing was spent. */
+  recorded: boolean;
+}
+
+/** A conversation that a person goes on with in a terminal; until it is given back the task is paused (ED-14). */
+export interface TerminalView {
+  since: number;
+  by: string;
+  client: string;
+  stage: string;
+  attempt: number;
+  session: string;
+  /** “You work on it in a terminal since 14:05.” */
+  words: string;
 }
 
 /** A task, whole. */
@@ -250,6 +286,7 @@ export interface TaskView {
   directory: string;
   metrics: Metrics;
   error: string | null;
+  terminal: TerminalView | null;
   created: number;
 }
 
@@ -389,6 +426,8 @@ export interface PipelineStageView {
   description: string;
   input: string;
   permission: string;
+  /** Path of the prompt's file; empty where the prompt stands in the pipeline's file. */
+  prompt: string;
 }
 
 /** A pipeline. */
@@ -492,6 +531,13 @@ export interface VocabularyView {
 /** A path. */
 export interface Path {
   path: string;
+}
+
+/** How a conversation is gone on with in a terminal; `environment` is laid over the person's own. */
+export interface Terminal {
+  command: string[];
+  cwd: string;
+  environment: Record<string, string>;
 }
 
 /** Something a project brings that would run, or be sent to the agent. */
@@ -606,6 +652,9 @@ export interface NewTask {
   draft?: boolean;
   /** `claude` or `rehearsal:DIRECTORY`; empty takes the settings' default. */
   agent?: string;
+  /** What this client takes where the project's own settings name no pipeline; the person's file comes after it. */
+  usual_pipeline?: string;
+  usual_agent?: string;
 }
 
 /** Mark Task Ready */
@@ -735,6 +784,27 @@ export interface Resume {
   task: number;
   /** Start also a stage that may write to files which an editor holds with unsaved changes (ED-11). */
   anyway?: boolean;
+}
+
+/**
+ * Continue in a Terminal
+ *
+ * Ends a running attempt as pausing does, and locks the task: nothing of the daemon goes on with its session until
+ * it is given back. The client then asks for `terminal` and runs what that says.
+ */
+export interface TakeOver {
+  type?: "takeOver";
+  project: string;
+  task: number;
+  /** The process that orders this holds the terminal, and gives back at its end: while it lives, nobody else does. */
+  holds?: boolean;
+}
+
+/** Give Back to the Agent */
+export interface GiveBack {
+  type?: "giveBack";
+  project: string;
+  task: number;
 }
 
 /** Stop Stage */
@@ -1055,13 +1125,26 @@ export interface Vocabulary {
   project?: string;
 }
 
-/** Write a pipeline and its prompts where the person can edit them; answers with the path. */
+/**
+ * Write a pipeline and its prompts where the person can edit them; answers with the path.
+ *
+ * Nothing that is there is overwritten.
+ */
 export interface CopyPipeline {
   type?: "copyPipeline";
   name: string;
   /** `project` or `user`. */
   to: string;
   project?: string;
+  /** What the copy is called; empty: the same. */
+  new_name?: string;
+}
+
+/** What to run in the terminal of a person who took a task over (ED-14); refused where nobody did. */
+export interface GetTerminal {
+  type?: "terminal";
+  project: string;
+  task: number;
 }
 
 /** What this project brings that would run, and whether it is trusted. */
@@ -1105,7 +1188,11 @@ export interface TaskChanged {
   task: TaskView;
 }
 
-/** The flow has sent everything up to `seq`; what follows is live. */
+/**
+ * The flow has sent everything up to `seq`; what follows is live.
+ *
+ * It comes again when something changed that belongs to no task, such as a permission for good that was removed.
+ */
 export interface CaughtUp {
   type: "caughtUp";
   flow: number;
@@ -1356,6 +1443,8 @@ export type Command =
   | GoBack
   | Pause
   | Resume
+  | TakeOver
+  | GiveBack
   | Stop
   | Say
   | UndoFiles
@@ -1390,6 +1479,7 @@ export type Query =
   | CheckText
   | Vocabulary
   | CopyPipeline
+  | GetTerminal
   | GetTrust
   | Unsaved
   | DoctorQuery
@@ -1427,6 +1517,8 @@ export interface Answers {
   goBack: Ack;
   pause: Ack;
   resume: Ack;
+  takeOver: Ack;
+  giveBack: Ack;
   stop: Ack;
   interrupt: Ack;
   undo: Ack;
@@ -1459,6 +1551,7 @@ export interface Answers {
   checkText: TextCheck;
   vocabulary: VocabularyView;
   copyPipeline: Path;
+  terminal: Terminal;
   trustState: TrustView;
   unsaved: Nothing;
   doctor: Doctor;
@@ -1487,6 +1580,8 @@ export const TITLES: Record<string, string> = {
   goBack: "Go Back to Stage…",
   pause: "Pause Task",
   resume: "Resume Task",
+  takeOver: "Continue in a Terminal",
+  giveBack: "Give Back to the Agent",
   stop: "Stop Stage",
   interrupt: "Interrupt with Feedback…",
   undo: "Undo What the Attempt Changed…",

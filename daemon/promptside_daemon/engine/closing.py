@@ -62,7 +62,8 @@ def withdraw(task: Task, request: str | None = None) -> Task:
         if request is None:
             return replace(d, status="withdrawn") if d.status in ("open", "parked") else d
         # What is parked waits for no process: the end of its turn takes nothing from it.
-        return replace(d, status="withdrawn") if d.status == "open" and d.request == request else d
+        mine = d.status == "open" and d.request == request
+        return replace(d, status="withdrawn", by_agent=True) if mine else d
 
     task = _each(task, closed)
     return replace(task, questions=None) if task.questions and not task.open_questions else task

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from promptside_daemon.engine import approval, reply, unsaved
+from promptside_daemon.engine import approval, reply, terminal, unsaved
 from promptside_daemon.engine.events import (
     AnyEvent,
     DraftChanged,
@@ -57,6 +57,7 @@ from promptside_protocol.commands import (
     Archive,
     Deny,
     EditDraft,
+    GiveBack,
     GoBack,
     Pause,
     Ready,
@@ -70,6 +71,7 @@ from promptside_protocol.commands import (
     StageCommand,
     Stop,
     TakeBack,
+    TakeOver,
     UndoFiles,
 )
 from promptside_protocol.errors import refused
@@ -86,6 +88,7 @@ def decide(task: Task, command: StageCommand, given: Given) -> AnyEvent:
 
 def _decided(task: Task, command: StageCommand, given: Given) -> AnyEvent:
     at, by = given.at, given.by
+    terminal.must_be_here(task, command)
     match command:
         case Ready():
             if not isinstance(task.life, Draft):
@@ -111,6 +114,10 @@ def _decided(task: Task, command: StageCommand, given: Given) -> AnyEvent:
             if not isinstance(task.life, Paused):
                 raise refused("state", f"“{task.title}” is not paused.")
             return TaskResumed(at=at, by=by, limits=given.limits)
+        case TakeOver():
+            return terminal.take_over(task, given)
+        case GiveBack():
+            return terminal.give_back(task, given)
         case Stop():
             return _stop(task, given)
         case Say():

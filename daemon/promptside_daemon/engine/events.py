@@ -124,6 +124,24 @@ class TaskResumed(Ordered, frozen=True, kw_only=True, tag="task_resumed"):
     limits: Limits
 
 
+class ConversationTaken(Ordered, frozen=True, kw_only=True, tag="conversation_taken"):
+    """A person goes on in a terminal with the conversation of an attempt (ED-14)."""
+
+    stage: str
+    attempt: int
+    session: str
+    clock: str
+    pid: int = 0
+    pid_started: str = ""
+
+
+class ConversationReturned(Ordered, frozen=True, kw_only=True, tag="conversation_returned"):
+    """The person is back from the terminal; what changed meanwhile, and where the CLI wrote down what was said."""
+
+    changes: tuple[Change, ...] = ()
+    transcript: str = ""
+
+
 class StopOrdered(Ordered, frozen=True, kw_only=True, tag="stop_ordered"):
     """End the running attempt; no retry follows."""
 
@@ -343,7 +361,8 @@ class StepFailed(Event, frozen=True, kw_only=True, tag="step_failed"):
 
 AnyEvent = (
     TaskCreated | TaskReadied | RunOrdered | GateApproved | ApprovalTakenBack | RedoOrdered | RetryOrdered
-    | StageSkipped | WentBack | TaskPaused | TaskResumed | StopOrdered | PersonSaid | TaskAbandoned
+    | StageSkipped | WentBack | TaskPaused | TaskResumed | ConversationTaken | ConversationReturned
+    | StopOrdered | PersonSaid | TaskAbandoned
     | TaskArchived | DraftChanged | QuestionsAnswered | PermissionAnswered | FilesUndone
     | SlotGranted | AttemptStarted | SessionOpened | QuestionsAsked | PermissionAsked | PermissionSettled
     | AskWithdrawn | TurnEnded | Condemned | AttemptEnded | ArtifactChanged | UnsavedCleared

@@ -60,7 +60,7 @@ def broken(task: Task, event: StepFailed) -> Stepped:
 
 
 def _over(task: Task, at: float, why: EndReason, failure: Failure) -> Stepped:
-    task, effects = end(task, why)
+    task, effects = end(replace(task, taken_over=None), why)
     run = task.run
     if run is not None and isinstance(run.status, Queued | RetryDue | Held | Parked):
         task = set_status(task, task.current, Stuck(since=at, failure=failure))

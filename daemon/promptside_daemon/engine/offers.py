@@ -40,6 +40,7 @@ from promptside_protocol.commands import (
     Approve,
     Archive,
     Deny,
+    GiveBack,
     GoBack,
     Pause,
     Redo,
@@ -53,6 +54,7 @@ from promptside_protocol.commands import (
     StageCommand,
     Stop,
     TakeBack,
+    TakeOver,
     UndoFiles,
 )
 from promptside_protocol.commands import Ready as MarkReady
@@ -85,6 +87,9 @@ Candidate = tuple[StageCommand, str, str, dict[str, Any]]
 def _candidates(task: Task) -> Iterator[Candidate]:
     at: dict[str, Any] = {"project": task.project, "task": task.id}
     t = task.id
+    if task.taken_over is not None:
+        yield GiveBack(**at), "Give back to the agent", f"give-back {t}", {"primary": True}
+        return
     if isinstance(task.life, Draft):
         yield MarkReady(**at), "Mark ready", f"task ready {t}", {"primary": True}
     if isinstance(task.life, Paused):
@@ -101,6 +106,8 @@ def _candidates(task: Task) -> Iterator[Candidate]:
         yield from _stage(task, at)
     if isinstance(task.life, Paused) and task.run is not None and isinstance(task.run.status, Held | Parked):
         yield Stop(**at), "Stop", f"stop {t}", {"danger": True}
+    if isinstance(task.life, Taken | Paused) and task.run is not None and task.run.attempts:
+        yield TakeOver(**at), "Continue in a terminal", f"take-over {t}", {}
     if isinstance(task.life, Ready | Taken | Completed) and task.current > 0:
         yield TakeBack(**at), "Take back the approval", f"take-back {t}", {}
         earlier = task.stages[task.current - 1].id

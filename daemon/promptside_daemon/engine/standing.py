@@ -116,6 +116,25 @@ def doing(task: Task, stage: Stage, run: StageRun) -> str:
             assert_never(run.status)
 
 
+def after_approval(task: Task) -> str:
+    """What an approval led to: what runs, what waits to be started, or that all is done and where."""
+    stage, run = task.stage, task.run
+    if stage is None or run is None:
+        last = next((one.form.document for one in reversed(task.stages) if one.form is not None), "")
+        changed = any(attempt.changes for one in task.stages for attempt in one.attempts)
+        said = f"All stages are done; what they came to is in {last}." if last else "All stages are done."
+        return f"{said} The changes are in the project's files, for you to look through." if changed else said
+    match run.status:
+        case AwaitsInput() if stage.input in ("both", "user"):
+            return f"{stage.name} waits for you to start it, with what you have to say about it or without."
+        case AwaitsInput():
+            return f"{stage.name} waits for you to start it."
+        case Queued() | Running() if not task.open_decisions:
+            return f"{stage.name} starts."
+        case _:
+            return doing(task, stage, run)
+
+
 def _instead(task: Task, run: StageRun) -> str:
     match run.status:
         case Running() if any(d.status == "open" for d in task.decisions):

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from promptside_daemon.engine import attempt, decision, gate, life, retry, rollback, stage
+from promptside_daemon.engine import attempt, decision, gate, life, retry, rollback, stage, terminal
 from promptside_daemon.engine.closing import REASONS, end
 from promptside_daemon.engine.effects import (
     CloseInput,
@@ -31,12 +31,15 @@ from promptside_daemon.engine.events import (
     AttemptEnded,
     AttemptStarted,
     Condemned,
+    ConversationReturned,
+    ConversationTaken,
     DaemonStarted,
     DraftChanged,
     FilesRestored,
     FilesUndone,
     GateApproved,
     Observed,
+    Ordered,
     PermissionAnswered,
     PermissionAsked,
     PermissionSettled,
@@ -126,6 +129,8 @@ def due(task: Task) -> float | None:
 def _routed(task: Task, event: AnyEvent) -> Stepped:
     if isinstance(task.life, Archived | Failed) and not isinstance(event, _AFTER_THE_END):
         return task, ()  # decided or found out before the task was put away: it starts nothing any more
+    if task.taken_over is not None and isinstance(event, Ordered) and not isinstance(event, _IN_A_TERMINAL):
+        return task, ()  # decided before a person went on with it in a terminal
     match event:
         case TaskCreated():
             return task, (WriteDocument(document=f"{task.directory}/task.md"),)
@@ -149,6 +154,10 @@ def _routed(task: Task, event: AnyEvent) -> Stepped:
             return life.paused(task, event)
         case TaskResumed():
             return life.resumed(task, event)
+        case ConversationTaken():
+            return terminal.taken(task, event)
+        case ConversationReturned():
+            return terminal.returned(task, event)
         case StopOrdered():
             return attempt.stopped(task, event)
         case PersonSaid():
@@ -204,6 +213,10 @@ def _routed(task: Task, event: AnyEvent) -> Stepped:
 
 _AFTER_THE_END = (Observed, Woke, DaemonStarted, FilesUndone, FilesRestored, TaskAbandoned, TaskArchived)
 """What can follow when a task is put away: its last process ends, its files are put back."""
+
+
+_IN_A_TERMINAL = (ConversationReturned, DraftChanged)
+"""What a person can order while they are at it in a terminal."""
 
 
 def _again(task: Task) -> tuple[Effect, ...]:

@@ -151,6 +151,20 @@ class Order(Struct, frozen=True, kw_only=True):
     """What the person should know of this start."""
 
 
+class TerminalWork(Struct, frozen=True, kw_only=True):
+    """What a person did in the conversation of an attempt, in a terminal of their own (ED-14)."""
+
+    by: Person
+    since: float
+    until: float
+    session: str
+    transcript: str = ""
+    """The CLI's own record of the conversation; empty where it was not found."""
+    changes: tuple[Change, ...] = ()
+    """The first of the paths that changed meanwhile, whoever changed them."""
+    unlisted: int = 0
+
+
 class Attempt(Struct, frozen=True, kw_only=True):
     """One run of one stage: one process, one attempt directory."""
 
@@ -178,6 +192,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     proof: ProofView | None = None
     denials: tuple[Denial, ...] = ()
     note: str = ""
+    terminals: tuple[TerminalWork, ...] = ()
 
 
 # --- the form at a gate, and questions ---------------------------------------------------------------
@@ -230,6 +245,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     value: Any = None
     answered: float | None = None
     by: Person | None = None
+    by_agent: bool = False
+    """Of one that is withdrawn: the agent did not wait for it any more; else its turn was ended."""
 
 
 class Grant(Struct, frozen=True, kw_only=True):
@@ -404,6 +421,23 @@ class Archived(Struct, frozen=True, kw_only=True, tag="archived"):
 Life = Draft | Ready | Taken | Paused | Completed | Failed | Archived
 
 
+class TakenOver(Struct, frozen=True, kw_only=True):
+    """A person goes on with a conversation in a terminal: until it is given back nobody else does (ED-14)."""
+
+    since: float
+    clock: str
+    """Since when, in the person's own time: `14:05`."""
+    by: Person
+    stage: str
+    attempt: int
+    session: str
+    was_paused: bool = False
+    """The task was paused before, and stays so."""
+    pid: int = 0
+    """Process that holds the terminal; while it lives, nobody else gives back. 0: nobody knows."""
+    pid_started: str = ""
+
+
 class Undoing(Struct, frozen=True, kw_only=True):
     """Files that are being put back."""
 
@@ -443,6 +477,8 @@ class Task(Struct, frozen=True, kw_only=True):
     """Question rounds so far."""
     grants: tuple[Grant, ...] = ()
     undoing: Undoing | None = None
+    taken_over: TakenOver | None = None
+    """While it is, the task is paused."""
     wake_at: float | None = None
 
     @property

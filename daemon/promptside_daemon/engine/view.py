@@ -7,7 +7,7 @@ from typing import Any, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from promptside_daemon.engine import gate
+from promptside_daemon.engine import gate, terminal
 from promptside_daemon.engine.offers import offers
 from promptside_daemon.engine.pipeline import (
     RequireAllChecked,
@@ -56,10 +56,13 @@ from promptside_protocol.views import (
     StageView,
     TaskState,
     TaskView,
+    TerminalView,
+    TerminalWorkView,
     WaitingFor,
 )
 
 DESCRIPTION_LIMIT = 2000
+START = "Start it, with what you have to say about it or without."
 SETTLED_LIMIT = 20
 SETTLED_TEXT_LIMIT = 500
 
@@ -97,6 +100,7 @@ def view(task: Task, seq: int, places: Places) -> TaskView:
         directory=task.directory,
         metrics=_metrics(task),
         error=_error(task),
+        terminal=_terminal(task),
         created=task.created,
     )
 
@@ -126,7 +130,7 @@ def waiting_for(task: Task) -> WaitingFor | None:
                 reason=why or _raw(stage, run.form),
             )
         case AwaitsInput(since=since):
-            return WaitingFor(kind="input", stage=run.id, since=since)
+            return WaitingFor(kind="input", stage=run.id, since=since, reason=START)
         case Stuck(since=since, failure=failure):
             return WaitingFor(kind="person", stage=run.id, since=since, reason=failure.sentence)
         case _:
@@ -198,6 +202,7 @@ def decision_view(d: Decision) -> DecisionView:
         answered=d.answered,
         by=d.by.user if d.by else "",
         client=d.by.client if d.by else "",
+        by_agent=d.by_agent,
     )
 
 
@@ -254,7 +259,28 @@ def _stage(task: Task, index: int, run: StageRun, places: Places) -> StageView:
         artifact=run.form.document if run.form is not None else None,
         since=since,
         approval=approval,
-        reason=run.mark or reason,
+        reason=_at_it(task, run) or run.mark or reason,
+    )
+
+
+def _at_it(task: Task, run: StageRun) -> str:
+    """That a person is at it in a terminal; said where they are."""
+    lock = task.taken_over
+    return terminal.words(lock) if lock is not None and lock.stage == run.id else ""
+
+
+def _terminal(task: Task) -> TerminalView | None:
+    lock = task.taken_over
+    if lock is None:
+        return None
+    return TerminalView(
+        since=lock.since,
+        by=lock.by.user,
+        client=lock.by.client,
+        stage=lock.stage,
+        attempt=lock.attempt,
+        session=lock.session,
+        words=terminal.words(lock),
     )
 
 
@@ -314,6 +340,19 @@ def _attempt(a: Attempt, places: Places) -> AttemptView:
         denials=a.denials,
         resumed=bool(a.order.resume),
         note=" ".join(n for n in (a.note, _unlisted(a)) if n),
+        terminals=tuple(
+            TerminalWorkView(
+                by=w.by.user,
+                client=w.by.client,
+                since=w.since,
+                until=w.until,
+                session=w.session,
+                transcript=w.transcript,
+                changes=w.changes,
+                unlisted=w.unlisted,
+            )
+            for w in a.terminals
+        ),
     )
 
 
@@ -359,6 +398,7 @@ def _metrics(task: Task) -> Metrics:
         agent_runs=len(attempts),
         loc_added=sum(a.loc_added for a in attempts) if attempts else None,
         loc_removed=sum(a.loc_removed for a in attempts) if attempts else None,
+        recorded=task.agent.startswith("rehearsal"),
     )
 
 

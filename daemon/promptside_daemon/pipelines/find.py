@@ -7,12 +7,13 @@ project only if it is trusted.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Literal
 
 from promptside_daemon.engine.pipeline import Origin
-from promptside_daemon.pipelines.load import Loaded, load
+from promptside_daemon.pipelines.load import NAME, Loaded, load
 from promptside_daemon.toml_source import MAX_BYTES, at_start, did_you_mean, read_bytes, reason
 from promptside_protocol import paths
 from promptside_protocol.views import FaultView
@@ -52,8 +53,11 @@ def copy(
     project: Path | None = None,
     *,
     overwrite: bool = False,
+    name: str = "",
 ) -> Path:
     """Writes a pipeline and its prompts, byte for byte, where they can be edited; raises CopyError.
+
+    With a `name` of its own it becomes another pipeline, with prompts of its own.
 
     A name is looked for everywhere but where the copy goes, so that it can bring back what was there. The
     pipeline file is written last, so that one whose prompts are not there yet is never found.
@@ -66,9 +70,15 @@ def copy(
     if source.pipeline is None:
         fault = next(fault for fault in source.faults if fault.severity == "error")
         raise CopyError(f"{_where(fault)}{fault.message}")
-    base = source.file.parent
+    if name and not NAME.fullmatch(name):
+        raise CopyError(
+            f"`{name[:80]}` can't be a pipeline's name: small letters, digits and single hyphens."
+        )
     target = _target(to, project)
-    writing = {target / _inside(base, file): _bytes(file) for file in source.files}
+    contents = {_inside(source.file.parent, file): _bytes(file) for file in source.files}
+    if name and name != source.file.stem:
+        contents = _renamed(contents, source.file.stem, name)
+    writing = {target / place: content for place, content in contents.items()}
     there = [str(file) for file in writing if os.path.lexists(file)]
     if there and not overwrite:
         raise CopyError(f"{there[0]} is there already; nothing was copied.")
@@ -77,7 +87,26 @@ def copy(
             _write(file, writing[file], target)
     except OSError as error:
         raise CopyError(f"{target} can't be written: {reason(error)}.") from error
-    return target / source.file.name
+    return target / f"{name or source.file.stem}.toml"
+
+
+def _renamed(contents: dict[str, bytes], old: str, new: str) -> dict[str, bytes]:
+    """The same under another name: prompts go into a folder of that name, and the pipeline file names them there."""
+    pipeline, *prompts = contents
+    text = contents[pipeline]
+    made: dict[str, bytes] = {}
+    for prompt in prompts:
+        folder, _, file = prompt.rpartition("/")
+        above = folder if folder.rpartition("/")[2] != old else folder.rpartition("/")[0]
+        place = "/".join(part for part in (above, new, file) if part)
+        found = re.compile(rb"([\"'])" + re.escape(prompt.encode()) + rb"\1")
+        if not found.search(text):
+            raise CopyError(
+                f"{pipeline} doesn't name {prompt} by its plain path; copy it under its own name."
+            )
+        text = found.sub(lambda match, place=place: match[1] + place.encode() + match[1], text)  # type: ignore[misc]  # mypy knows no lambda with a default
+        made[place] = contents[prompt]
+    return {f"{new}.toml": text, **made}
 
 
 def _is_file(name_or_path: str) -> bool:

@@ -61,6 +61,8 @@ class Loaded(Struct, frozen=True, kw_only=True):
     faults: tuple[FaultView, ...] = ()
     files: tuple[Path, ...] = ()
     """Everything it was read from, the pipeline file first."""
+    prompts: dict[str, Path] = {}
+    """The file of each stage's prompt, by the stage's id; a prompt that stands in the pipeline file has none."""
 
 
 def load(file: Path, origin: Origin, *, within: Path | None = None) -> Loaded:
@@ -95,6 +97,7 @@ def from_text(text: str, file: Path, origin: Origin) -> Loaded:
         sketch=pipeline,
         faults=faults,
         files=(file, *dict.fromkeys(reading.prompt_files)),
+        prompts=reading.prompts,
     )
 
 
@@ -112,6 +115,7 @@ class _Reading:
     def __init__(self, read: Reader, file: Path) -> None:
         self.read = read
         self.prompt_files: list[Path] = []
+        self.prompts: dict[str, Path] = {}
         self._file = file
         self._personas: dict[str, Persona] = {}
         self._checked: set[_Prompt] = set()
@@ -184,9 +188,13 @@ class _Reading:
         schema = read_schema(read, (*at, "schema"), output)
         gate, schema = read_gate(read, (*at, "gate"), output, schema)
         prompt = self._prompt((*at, "prompt"), required=True)
+        named = read.value((*at, "prompt"))
         preparation = self._prompt((*at, "preparation"))
+        id_ = self._id((*at, "id"), name)
+        if isinstance(named, str) and self._file.parent / named in self.prompt_files:
+            self.prompts[id_] = self._file.parent / named
         return Stage(
-            id=self._id((*at, "id"), name),
+            id=id_,
             name=name,
             description=read.text((*at, "description")),
             prompt=prompt,

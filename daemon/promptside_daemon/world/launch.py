@@ -35,8 +35,10 @@ from promptside_daemon.world.claude.version import Version
 from promptside_daemon.world.documents import Documents, write_json
 from promptside_daemon.world.preparation import Preparation
 from promptside_daemon.world.processes import MARK
+from promptside_daemon.world.scene import NOWHERE, Scene, set_up
 from promptside_daemon.world.secrets import note_secrets, redactor_for
 from promptside_protocol import forms
+from promptside_protocol.queries import Terminal
 
 UNSAVED = "unsaved.json"
 """In an attempt's directory: the files that editors hold unsaved, each with its editor; empty if there are none."""
@@ -74,6 +76,7 @@ class Launcher:
         self._settings = settings
         self._trusted = trusted
         self._environment = environment
+        self._setting_up = asyncio.Lock()
 
     def schema(self, stage: Stage) -> dict[str, Any] | None:
         """The JSON Schema that the output must fit; None for text."""
@@ -89,12 +92,22 @@ class Launcher:
 
     # --- a directory ----------------------------------------------------------------------------------------
 
-    async def prepare(self, hand: Attempt, task: Task, attempt: AttemptState, stage: Stage) -> Failure | None:
+    async def set_up(self, task: Task) -> Scene:
+        """Make the project's folder fit for a rehearsal, before its files are kept; nothing for another agent."""
+        name, _, place = task.agent.partition(":")
+        if not (name.startswith("rehearsal") and place):
+            return NOWHERE
+        async with self._setting_up:
+            return await set_up(self.root, rehearsal.place(place), self._environment(task.id))
+
+    async def prepare(
+        self, hand: Attempt, task: Task, attempt: AttemptState, stage: Stage, scene: Scene = NOWHERE
+    ) -> Failure | None:
         """Write the whole directory; a failure says what is wrong and what to do."""
         base = dict(self._environment(task.id))
         try:
             if task.agent.startswith("rehearsal"):
-                await asyncio.to_thread(self._rehearse, hand, task, attempt, stage, base)
+                await asyncio.to_thread(self._rehearse, hand, task, attempt, stage, base, scene)
                 return None
             return await self._claude(hand, task, attempt, stage, base)
         except PromptError as error:
@@ -194,19 +207,26 @@ class Launcher:
         return None
 
     def _rehearse(
-        self, hand: Attempt, task: Task, attempt: AttemptState, stage: Stage, base: dict[str, str]
+        self,
+        hand: Attempt,
+        task: Task,
+        attempt: AttemptState,
+        stage: Stage,
+        base: dict[str, str],
+        scene: Scene,
     ) -> None:
         text = self.told(task, attempt, stage)
         environment = {**base, MARK: attempt.id}
         note_secrets(hand.directory, environment)
         name, _, place = task.agent.partition(":")
         command = rehearsal.command(
-            recorded=rehearsal.place(place) / f"{stage.id}.{attempt.n}.ndjson" if place else None,
+            recorded=rehearsal.recording(rehearsal.place(place), stage.id, attempt.n) if place else None,
             output=stage.output,
             schema=self.schema(stage),
             made_up=hand.directory / "made-up.json",
             session=attempt.order.resume or str(uuid5(NAMESPACE_URL, f"promptside:{attempt.id}")),
             fast=name == "rehearsal-fast",
+            scene=scene,
         )
         offered = (
             None
@@ -214,7 +234,10 @@ class Launcher:
             else tuple(sorted({*stage.tools, "AskUserQuestion", "StructuredOutput"}))
         )
         driving = Driving(
-            before=0, on_ask="ask" if task.on_ask == "wait" else "deny", offered=offered, remarks=()
+            before=0,
+            on_ask="ask" if task.on_ask == "wait" else "deny",
+            offered=offered,
+            remarks=(scene.remark,) if scene.remark else (),
         )
         write_json(hand.directory / "driving.json", driving)
         limits = limits_for(task.limits, stage)
@@ -313,6 +336,17 @@ class Launcher:
         except OSError:
             return ""
 
+    def in_terminal(self, session: str, environment: Mapping[str, str]) -> Terminal | Failure:
+        """How a person goes on with a conversation in a terminal of this environment. Blocks as `find_claude`."""
+        found = self.find_claude(environment)
+        if isinstance(found, Failure):
+            return found
+        return Terminal(
+            command=argv.in_terminal(found[0], session),
+            cwd=str(self.root),
+            environment=self._settings().agent.claude.env,
+        )
+
     # --- the binary ---------------------------------------------------------------------------------------
 
     def find_claude(self, environment: Mapping[str, str]) -> tuple[str, Version] | Failure:
@@ -331,7 +365,7 @@ def find_claude(wanted: str, environment: Mapping[str, str]) -> tuple[str, Versi
         return Failure(
             kind="no_claude",
             sentence=f"The Claude CLI is not there: {wanted}: {found}.",
-            hint=f"Make it executable: chmod +x {named}." if is_file else INSTALL,
+            hint=f"{f'Make it executable: chmod +x {named}.' if is_file else INSTALL} {REHEARSE}",
         )
     try:
         found_version = read_version(binary, environment)
@@ -339,7 +373,7 @@ def find_claude(wanted: str, environment: Mapping[str, str]) -> tuple[str, Versi
         return Failure(
             kind="old_claude",
             sentence=f"{binary} does not say its version: {error}",
-            hint="Try “claude --version” in a terminal; promptside doctor says more.",
+            hint="Try “claude --version” in a terminal.",
         )
     fit = version.fitness(found_version)
     if found_version is None or not fit.usable:
@@ -348,9 +382,10 @@ def find_claude(wanted: str, environment: Mapping[str, str]) -> tuple[str, Versi
 
 
 INSTALL = (
-    "Install it (npm install -g @anthropic-ai/claude-code), or set PROMPTSIDE_CLAUDE; "
-    "promptside doctor says more."
+    "Install it (npm install -g @anthropic-ai/claude-code), run “claude” once to log in, then retry; or set "
+    "PROMPTSIDE_CLAUDE."
 )
+REHEARSE = "A new task with the agent rehearsal:standard needs no Claude: it plays a recorded run."
 
 
 class VersionUnknown(Exception):

@@ -1,9 +1,10 @@
 """Plays a recorded transcript as if it were the Claude CLI: run by path, standard library only.
 
-    python -I -S player.py recorded|made-up FILE SESSION PACE
+    python -I -S player.py recorded|elsewhere|made-up FILE SESSION PACE [REMARK]
 
 It waits for the prompt, asks what was asked and waits for the answer, and makes the recorded edits for real in
-the current directory. What a person answers, denies or says counts; the rest is as it was recorded.
+the current directory. What a person answers, denies or says counts; the rest is as it was recorded. Elsewhere is
+another project than the recorded one, where no file is written over; what there is to say of that is said first.
 """
 
 from __future__ import annotations
@@ -123,7 +124,9 @@ class Host:
 class Recording:
     """The lines of a transcript, and what became of each of its tool calls here."""
 
-    def __init__(self, path: str, host: Host) -> None:
+    def __init__(self, path: str, host: Host, remark: str = "", *, elsewhere: bool = False) -> None:
+        self.remark = remark
+        self.elsewhere = elsewhere
         here = json.dumps(str(Path.cwd()))[1:-1]
         text = Path(path).read_text(encoding="utf-8").replace(CWD, here).replace(SESSION, host.session)
         self.lines = [line for line in text.split("\n") if line]
@@ -153,6 +156,9 @@ class Recording:
                 continue
             self.note(event)
             self.host.send(event)
+            if event.get("subtype") == "init" and self.remark:
+                utter(self.host, self.remark)
+                self.remark = ""
             if event["type"] == "control_request":
                 self.ask(event)
             if event["type"] == "result":
@@ -209,7 +215,7 @@ class Recording:
                     event["tool_use_result"]["answers"] = answers
         done = event.get("tool_use_result")
         if isinstance(done, dict) and "filePath" in done:
-            edit(done)
+            edit(done, elsewhere=self.elsewhere)
 
     def is_over(self, event: dict[str, Any]) -> bool:
         """Whether an event belongs to a call that an interrupt has ended."""
@@ -257,12 +263,14 @@ def refusal(use: str, words: str, source: str) -> dict[str, Any]:
     }
 
 
-def edit(done: dict[str, Any]) -> None:
-    """Do what a Write or an Edit did, inside the current directory only."""
+def edit(done: dict[str, Any], *, elsewhere: bool = False) -> None:
+    """Do what a Write or an Edit did, inside the current directory only; elsewhere what is there stays."""
     path = Path(done["filePath"]).resolve()
     if not path.is_relative_to(Path.cwd().resolve()):
         return
     if done.get("type") in ("create", "update") and "content" in done:
+        if elsewhere and path.exists():
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(done["content"].encode())
     elif "oldString" in done and path.is_file():
@@ -271,10 +279,10 @@ def edit(done: dict[str, Any]) -> None:
         path.write_bytes(before.replace(done["oldString"], done["newString"], count).encode())
 
 
-def main(kind: str, path: str, session: str, pace: str) -> int:
+def main(kind: str, path: str, session: str, pace: str, remark: str = "") -> int:
     """One process: a turn for each message, until the host closes."""
     host = Host(session, float(pace))
-    recording = Recording(path, host) if kind == "recorded" else None
+    recording = None if kind == "made-up" else Recording(path, host, remark, elsewhere=kind == "elsewhere")
     made_up = json.loads(Path(path).read_bytes()) if recording is None else {}
     while True:
         try:
@@ -315,6 +323,12 @@ def invent(host: Host, made_up: dict[str, Any]) -> None:
 
 def speak(host: Host, text: str, structured: Any) -> None:
     """Say one text, and end the turn."""
+    utter(host, text)
+    result(host, text, structured)
+
+
+def utter(host: Host, text: str) -> None:
+    """Say one text."""
     message = {
         "id": f"msg_{time.monotonic_ns()}",
         "type": "message",
@@ -327,7 +341,6 @@ def speak(host: Host, text: str, structured: Any) -> None:
     host.send(
         {"type": "assistant", "message": message, "parent_tool_use_id": None, "session_id": host.session}
     )
-    result(host, text, structured)
 
 
 def result(

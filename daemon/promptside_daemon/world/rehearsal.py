@@ -1,7 +1,8 @@
 """The rehearsal: an agent that plays recorded transcripts, for demos, tests, and trying out pipelines.
 
-A rehearsal is a directory with one transcript per stage and attempt, `<stage>.<n>.ndjson`. A stage without one
-gets an output of its format that says it is made up. Keeper, attempt directory and reader are the real ones.
+A rehearsal is a directory with one transcript per stage and attempt, `<stage>.<n>.ndjson`. An attempt without one
+plays the last that there is of its stage; a stage without any gets an output of its format that says it is made
+up. Keeper, attempt directory and reader are the real ones.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from promptside_daemon.engine.pipeline import OutputFormat
 from promptside_daemon.world import player
+from promptside_daemon.world.scene import NOWHERE, Scene
 
 SHIPPED = Path(__file__).parent.parent / "rehearsals"
 MADE_UP = "This output is made up: the rehearsal has no recording of this stage."
@@ -22,6 +24,12 @@ def place(name: str) -> Path:
     return Path(name) if "/" in name else SHIPPED / name
 
 
+def recording(directory: Path, stage: str, n: int) -> Path | None:
+    """What an attempt plays: its own recording, else the newest one before it; None where there is none."""
+    found = (directory / f"{stage}.{number}.ndjson" for number in range(n, 0, -1))
+    return next((path for path in found if path.is_file()), None)
+
+
 def command(
     *,
     recorded: Path | None,
@@ -30,11 +38,13 @@ def command(
     made_up: Path,
     session: str,
     fast: bool,
+    scene: Scene = NOWHERE,
 ) -> tuple[str, ...]:
     """What to run, behind the interpreter; writes the made-up output where there is no recording."""
     pace = "0" if fast else "1"
     if recorded is not None and recorded.is_file():
-        return (player.__file__, "recorded", str(recorded), session, pace)
+        kind = "elsewhere" if scene.elsewhere else "recorded"
+        return (player.__file__, kind, str(recorded), session, pace, scene.remark)
     made_up.write_text(json.dumps(invent(output, schema)))
     return (player.__file__, "made-up", str(made_up), session, pace)
 

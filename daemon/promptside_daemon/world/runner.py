@@ -182,6 +182,7 @@ class Runner:
 
     async def _prepare(self, task: Task, attempt: AttemptState, stage: Stage) -> Failure | None:
         """Keep the tree, render the prompt, write the directory: all that a start needs."""
+        scene = await self._launcher.set_up(task)
         try:
             before = await checkpoint.take(self._project, self._keep, f"task-{task.id}")
         except CheckpointFailed as error:
@@ -189,7 +190,7 @@ class Runner:
                 kind="checkpoint", sentence=f"The files could not be kept before the start: {error}."
             )
         await asyncio.to_thread(write_json, self.hand.directory / "before.json", before)
-        return await self._launcher.prepare(self.hand, task, attempt, stage)
+        return await self._launcher.prepare(self.hand, task, attempt, stage, scene)
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, Failure | None]) -> Failure | None:
         """What the work comes to; it is given up when a stop is ordered."""

@@ -82,6 +82,8 @@ class Field(Struct, frozen=True, kw_only=True):
     required: bool = False
     choices: tuple[str, ...] = ()
     value: Any = None
+    hint: str = ""
+    """What may stand here, in a line; of a field that is a line."""
 
 
 class FieldsDefinition(Form, frozen=True, kw_only=True, tag="fields", tag_field="kind"):

@@ -34,6 +34,7 @@ from promptside_protocol.forms.widgets import (
     checked,
     chosen_texts,
     flips,
+    hint_lines,
     proposed,
     same,
     value_in,
@@ -62,7 +63,7 @@ def _render(definition: FieldsDefinition) -> list[str]:
     for field in definition.fields:
         suffix = " (required)" if field.required else ""
         value = value_lines(field, proposed(field), ends_item)
-        lines += [f"## {field.label}{suffix}", "", *value, *([""] if value else [])]
+        lines += [f"## {field.label}{suffix}", "", *hint_lines(field), *value, *([""] if value else [])]
     return lines
 
 
@@ -85,6 +86,7 @@ def _write(definition: FieldsDefinition, page: Page, answers: FieldsAnswers) -> 
             edits += flips(field, page, section, wanted[field.key])
         else:
             lines = value_lines(field, wanted[field.key], ends_item)
+            lines = [*hint_lines(field), *lines]
             edits.append(replaced(page, section.start + 1, section.end, ["", *lines, ""] if lines else [""]))
     return edits
 

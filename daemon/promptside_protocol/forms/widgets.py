@@ -64,6 +64,11 @@ def value_lines(field: Field, value: Any, ends_item: Callable[[str], bool]) -> l
     assert_never(field.widget)
 
 
+def hint_lines(field: Field) -> list[str]:
+    """What may stand in a field, below its label: a quotation, which is no value."""
+    return [f"> {one_line(field.hint)}", ""] if field.hint else []
+
+
 def flips(field: Field, page: Page, section: Section, value: Any) -> list[Edit]:
     """Edits of the ticks whose state differs; a choice that was deleted is put back if it is chosen."""
     chosen = chosen_texts(field, value)
@@ -84,8 +89,10 @@ def value_in(
     start, end = section.start + 1, section.end
     match field.widget:
         case "line":
-            filled = [at for at, line in page.rows(start, end) if line]
-            text = free_text(page, start, end, _is_top_heading) or None
+            filled = [at for at, line in page.rows(start, end) if line and not _is_hint(field, line)]
+            if field.hint and filled:
+                start, end = filled[0], filled[-1] + 1
+            text = free_text(page, start, end, _is_top_heading) or None if filled else None
             if len(filled) < 2:
                 return text, []
             many = _NUMBERS[len(filled)] if len(filled) < len(_NUMBERS) else str(len(filled))
@@ -169,6 +176,11 @@ def _ticked(field: Field, page: Page, section: Section) -> tuple[Any, list[Probl
         text = f"{field.label}: {len(chosen)} are ticked, one is wanted."
         problems.append(error(section.start, "many", text, field.key))
     return chosen[0] if len(chosen) == 1 else None, problems
+
+
+def _is_hint(field: Field, line: str) -> bool:
+    """Whether a line says what may stand in the field; a person may have changed it, or written above it."""
+    return bool(field.hint) and line.startswith("> ")
 
 
 def _is_top_heading(line: str) -> bool:

@@ -31,7 +31,10 @@ def stage_line(view: TaskView, stage: StageView, look: Look, fold: Fold = "") ->
     """`v Research            1 min 40 s   $0.11   approved by you`."""
     role = stage_role(view, stage)
     name = pad(cut(one_line(stage.name), NAME_LIMIT, unicode=look.unicode), name_width(view))
-    facts = [fact for fact in (*_took(stage, look), state_words(view, stage, look)) if fact]
+    recorded = view.metrics.recorded
+    facts = [
+        fact for fact in (*_took(stage, look, recorded=recorded), state_words(view, stage, look)) if fact
+    ]
     quiet = _rule(stage)
     return line(
         mark(role, look),
@@ -55,6 +58,8 @@ def stage_role(view: TaskView, stage: StageView) -> Role:
 
 def state_words(view: TaskView, stage: StageView, look: Look) -> str:
     """How a stage stands, in a few words."""
+    if view.terminal is not None and view.terminal.stage == stage.id:
+        return view.terminal.words.removesuffix(".")
     waiting = view.waiting_for
     if waiting is not None and waiting.stage == stage.id and stage.status != "failed":
         return need(waiting)
@@ -77,11 +82,11 @@ def state_words(view: TaskView, stage: StageView, look: Look) -> str:
             return "failed"
 
 
-def attempt_lines(stage: StageView, look: Look) -> list[Line]:
+def attempt_lines(stage: StageView, look: Look, *, recorded: bool = False) -> list[Line]:
     """The attempts of a stage, with what each left to know."""
     lines: list[Line] = []
     for attempt in stage.attempts:
-        facts = [f"attempt {attempt.n}", attempt.status, *_spent(attempt, look)]
+        facts = [f"attempt {attempt.n}", attempt.status, *_spent(attempt, look, recorded=recorded)]
         if attempt.input_tokens is not None:
             facts.append(tokens(attempt.input_tokens + (attempt.output_tokens or 0)))
         if attempt.changes:
@@ -90,24 +95,24 @@ def attempt_lines(stage: StageView, look: Look) -> list[Line]:
             facts.append(clock(attempt.started, look))
         ref = f"attempt/{stage.id}/{attempt.n}"
         lines.append(line("    ", Span(", ".join(facts), "muted"), fold="inside", ref=ref))
-        for words, role in _remarks(attempt):
+        for words, role in _remarks(attempt, look):
             lines.append(line("      ", Span(words, role), fold="inside", ref=ref))
     return lines
 
 
-def _took(stage: StageView, look: Look) -> list[str]:
+def _took(stage: StageView, look: Look, *, recorded: bool) -> list[str]:
     if not stage.attempts:
         return []
     last = stage.attempts[-1]
-    return [*_spent(last, look), f"attempt {last.n}" if last.n > 1 else ""]
+    return [*_spent(last, look, recorded=recorded), f"attempt {last.n}" if last.n > 1 else ""]
 
 
-def _spent(attempt: AttemptView, look: Look) -> list[str]:
+def _spent(attempt: AttemptView, look: Look, *, recorded: bool) -> list[str]:
     seconds = attempt.duration_s
     if seconds is None and attempt.started is not None and attempt.status == "running":
         seconds = look.now - attempt.started
     facts = [duration(seconds)] if seconds is not None else []
-    return [*facts, money(attempt.cost_usd)] if attempt.cost_usd is not None else facts
+    return [*facts, money(attempt.cost_usd, recorded=recorded)] if attempt.cost_usd is not None else facts
 
 
 def _rule(stage: StageView) -> str:
@@ -119,7 +124,7 @@ def _rule(stage: StageView) -> str:
     return one_line(stage.rule)
 
 
-def _remarks(attempt: AttemptView) -> list[tuple[str, Role]]:
+def _remarks(attempt: AttemptView, look: Look) -> list[tuple[str, Role]]:
     remarks: list[tuple[str, Role]] = []
     if attempt.error:
         remarks.append((one_line(attempt.error), "failed"))
@@ -136,4 +141,12 @@ def _remarks(attempt: AttemptView) -> list[tuple[str, Role]]:
     for denial in attempt.denials:
         what = f"{one_line(denial.tool)} {one_line(denial.what)}".strip()
         remarks.append((f"denied: {what} ({one_line(denial.reason)})", "note"))
+    for work in attempt.terminals:
+        count = len(work.changes) + work.unlisted
+        changed = f", {several(count, 'file')} changed" if count else ""
+        by = who(work.by, look)
+        times = f"from {clock(work.since, look)} to {clock(work.until, look)}"
+        remarks.append((f"continued in a terminal by {by} {times}{changed}", "note"))
+        if work.transcript:
+            remarks.append((one_line(work.transcript), "path"))
     return remarks

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from msgspec.structs import replace
 
 from promptside_protocol.pages.page import Line, Look, Page, Role, Span, line
 from promptside_protocol.pages.plain import cut, one_line, pad
 from promptside_protocol.pages.stage import attempt_lines, stage_line
 from promptside_protocol.pages.waiting import calls, need, waiting_lines
-from promptside_protocol.pages.words import clock, duration, money, offer_line, several, tokens, who
+from promptside_protocol.pages.words import (
+    clock,
+    duration,
+    money,
+    offer_line,
+    open_offers,
+    several,
+    tokens,
+    who,
+)
 from promptside_protocol.views import Activity, DecisionView, Step, TaskView
 
 
 def task_page(view: TaskView, look: Look, activity: Activity | None = None) -> Page:
     """Everything a person wants to know of one task, in at most a few screens."""
     lines = [heading(view, look), line("  ", Span(_facts(view), "muted"))]
-    lines += _trouble(view)
+    lines += _trouble(view, look)
     lines.append(line())
     for stage in view.stages:
-        below = attempt_lines(stage, look)
+        below = attempt_lines(stage, look, recorded=view.metrics.recorded)
         lines.append(_indented(stage_line(view, stage, look, "closed" if below else "")))
         lines += below
     if view.waiting_for is not None:
-        lines += [line(), line(Span(f"Waits for you: {need(view.waiting_for)}", "waiting"), fold="open")]
-        lines += [_inside(one) for one in waiting_lines(view, look)]
+        lines += [
+            line(),
+            line(
+                Span(f"Waits for you: {need(view.waiting_for)}", "waiting"), fold="open", ref="item/document"
+            ),
+        ]
+        lines += [_inside(one) for one in _asked(view, look)]
         lines += [_inside(one) for one in call_lines(view)] if look.calls else []
+    elif view.terminal is not None and look.calls:
+        lines += [line(), *call_lines(view)]
     if not look.calls:
         lines += _choices(view, look)
     if activity is not None and activity.last:
@@ -34,6 +52,23 @@ def task_page(view: TaskView, look: Look, activity: Activity | None = None) -> P
     if record:
         lines += [line(), line(Span("Decisions", "title"), fold="open"), *record]
     return Page(title=f"task/{view.id}", lines=tuple(lines))
+
+
+def _asked(view: TaskView, look: Look) -> list[Line]:
+    """What waits; where that is not said as calls, the way to its document, and what a permission can be answered."""
+    drawn = waiting_lines(view, look)
+    if look.calls or view.waiting_for is None:
+        return list(drawn)
+    sign = "▸" if look.unicode else ">"
+    document = line("  ", Span(f"{sign} Open document", "title"), ref="item/document")
+    asks = {f"decision/{one.id}": one.id for one in view.waiting_for.decisions if one.kind == "permission"}
+    lines = [document] if view.waiting_for.document else []
+    for one, after in zip_longest(drawn, drawn[1:]):
+        lines.append(one)
+        if one.ref in asks and (after is None or after.ref != one.ref):
+            answers = open_offers(view.offers, asks[one.ref])
+            lines += [offer_line(offer, look, "      ") for offer in answers]
+    return lines
 
 
 def heading(view: TaskView, look: Look) -> Line:
@@ -110,7 +145,8 @@ def _settled(decision: DecisionView) -> str:
             return f"{decision.id} denied {what}" + (f": “{answer}”" if answer and answer != "deny" else "")
         return f"{decision.id} {decision.status} {what}" + (f" ({answer})" if answer else "")
     if decision.status == "withdrawn":
-        return f"{decision.id} withdrawn by the agent: {one_line(decision.text)}"
+        how = "withdrawn by the agent" if decision.by_agent else "left without an answer"
+        return f"{decision.id} {how}: {one_line(decision.text)}"
     return f"{decision.id} {one_line(decision.text)} “{one_line(decision.answer)}”"
 
 
@@ -122,15 +158,20 @@ def _facts(view: TaskView) -> str:
             several(metrics.agent_runs, "agent run"),
             tokens(metrics.input_tokens + metrics.output_tokens),
         ]
-        facts += [money(metrics.cost_usd), duration(metrics.duration_s)]
+        spent = money(metrics.cost_usd, recorded=metrics.recorded)
+        facts += [f"{spent}, nothing paid" if metrics.recorded else spent, duration(metrics.duration_s)]
     facts += [view.type.replace("_", " "), f"priority {view.priority}"]
     if view.branch:
         facts.append(one_line(view.branch))
     return ", ".join(facts)
 
 
-def _trouble(view: TaskView) -> list[Line]:
+def _trouble(view: TaskView, look: Look) -> list[Line]:
     lines = [line("  ", Span(one_line(view.error), "failed"))] if view.error else []
+    stage = next((one for one in view.stages if one.id == view.current), None)
+    hint = stage.attempts[-1].hint if view.error and stage is not None and stage.attempts else ""
+    if hint and not look.calls:  # a terminal unfolds the attempt, which says it too
+        lines.append(line("  ", Span(one_line(hint), "note")))
     if view.worktree:
         lines.append(line("  ", Span(one_line(view.worktree), "path")))
     return lines

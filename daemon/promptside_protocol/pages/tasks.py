@@ -119,16 +119,21 @@ def _role(group: str, stage: StageView | None) -> Role:
 def _words(task: TaskView, stage: StageView | None, group: str, look: Look) -> str:
     if task.waiting_for is not None and group == "waiting":
         return need(task.waiting_for)
+    if task.terminal is not None:
+        return one_line(task.terminal.words).removesuffix(".")
     if group == "running" and stage is not None and stage.attempts:
         last = stage.attempts[-1]
         spent = [duration(look.now - last.started)] if last.started is not None else []
-        return ", ".join([*spent, *([money(last.cost_usd)] if last.cost_usd is not None else [])])
+        if last.cost_usd is not None:
+            spent.append(money(last.cost_usd, recorded=task.metrics.recorded))
+        return ", ".join(spent)
     if group == "underway" and stage is not None:
         return one_line(stage.reason) or "next"
     if group in ("failed", "archived"):
         return one_line(task.reason or task.error or "")
     if group == "completed":
-        return f"{money(task.metrics.cost_usd)}, {day(task.state_since, look)}"
+        spent_in_all = money(task.metrics.cost_usd, recorded=task.metrics.recorded)
+        return f"{spent_in_all}, {day(task.state_since, look)}"
     return f"priority {task.priority}" if group == "ready" and task.priority != 50 else ""
 
 

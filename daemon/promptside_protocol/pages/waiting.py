@@ -108,9 +108,11 @@ def item_place(item: ItemView) -> str:
 def calls(view: TaskView) -> tuple[tuple[str, str], ...]:
     """The calls that answer what waits, best first, each with a gloss that may be empty."""
     waiting = view.waiting_for
+    task = view.id
+    if view.terminal is not None:
+        return ((f"promptside give-back {task}", "if that terminal is gone"),)
     if waiting is None:
         return ()
-    task = view.id
     document = (f"promptside open {task}", "the document in $EDITOR")
     match waiting.kind:
         case "gate":

@@ -72,11 +72,10 @@ def duration(seconds: float) -> str:
     return f"{hours // 24} days"
 
 
-def money(dollars: float) -> str:
-    """`$0.09`; what is spent and less than a cent is `<$0.01`."""
-    if 0 < dollars < 0.005:
-        return "<$0.01"
-    return f"${dollars:,.2f}"
+def money(dollars: float, *, recorded: bool = False) -> str:
+    """`$0.09`; what is spent and less than a cent is `<$0.01`; what a recording cost once is `$0.09 recorded`."""
+    said = "<$0.01" if 0 < dollars < 0.005 else f"${dollars:,.2f}"
+    return f"{said} recorded" if recorded and dollars else said
 
 
 def tokens(count: int) -> str:

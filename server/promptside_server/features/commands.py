@@ -28,6 +28,7 @@ from promptside_protocol.commands import (
     Say,
     SendAnswers,
     StartCommand,
+    TakeOver,
 )
 from promptside_protocol.errors import PromptsideError, Refused, refused
 from promptside_protocol.queries import GetForm
@@ -70,7 +71,8 @@ Handler = Callable[[dict[str, Any]], Awaitable[Any]]
 def register(server: Server) -> None:
     """One LSP command for each Struct, named by its tag."""
     for tag, kind in COMMANDS.items():
-        _register(server, tag, kind)
+        if kind is not TakeOver:  # which is for the program in the terminal to give
+            _register(server, tag, kind)
 
 
 def offer(server: Server, name: str, perform: Handler) -> None:
@@ -119,7 +121,7 @@ def _register(server: Server, tag: str, kind: type[msgspec.Struct]) -> None:
             return await begin(server, given, place)
         filled = await fill(server, kind, given, place.uri)
         if kind is NewTask:
-            filled.setdefault("key", uuid.uuid4().hex)
+            filled = {"key": uuid.uuid4().hex, **server.preferred.of_a_task(), **filled}
         view = _view(server, filled)
         filled = await complete(server, kind, filled, view)
         if kind is EditDraft and not {"answers", "text"} & filled.keys():
@@ -172,6 +174,8 @@ def _register(server: Server, tag: str, kind: type[msgspec.Struct]) -> None:
         word = NOTED.get(f"promptside.{tag}")
         if word is not None and filled.get("uri"):
             await spent(server, str(filled["uri"]), str(filled.get(word) or ""))
+        if isinstance(ack, Ack) and ack.said and not server.editor.ours:
+            server.say(types.MessageType.Info, ack.said)
         return ack
 
     offer(server, tag, perform)

@@ -66,7 +66,7 @@ def found_in(server: Server, reading: Reading) -> list[types.Diagnostic]:
         found.append(said(notes[0].line - 1, types.DiagnosticSeverity.Information, "gate-notes", words))
     found += [
         said(line, types.DiagnosticSeverity.Warning, "form-file", f"{path} does not exist.")
-        for line, path in _absent(reading)
+        for _, line, path in absent(reading)
     ]
     for ref, text in reading.conflicts.items():
         line = reading.sections[ref].start if ref in reading.sections else 0
@@ -79,8 +79,11 @@ def found_in(server: Server, reading: Reading) -> list[types.Diagnostic]:
     return found
 
 
-def _absent(reading: Reading) -> list[tuple[int, str]]:
-    """Paths in answers that are no file of the project, with their lines; the daemon takes them all the same."""
+def absent(reading: Reading) -> list[tuple[str, int, str]]:
+    """Paths in answers that are no file of the project: the question, the line (from 0), and the path.
+
+    The daemon takes them all the same.
+    """
     definition, parsed = reading.definition, reading.parsed
     if not isinstance(definition, forms.QuestionsDefinition) or parsed is None or not reading.waits:
         return []
@@ -95,5 +98,6 @@ def _absent(reading: Reading) -> list[tuple[int, str]]:
         for path in paths:
             if "\0" not in path and not os.path.lexists(root / path):
                 lines = enumerate(reading.lines[section.start : section.end], section.start)
-                found.append((next((at for at, line in lines if path in line), section.start), path))
+                at = next((at for at, line in lines if path in line), section.start)
+                found.append((question.id, at, path))
     return found

@@ -13,24 +13,31 @@ import msgspec
 from promptside_protocol import forms
 from promptside_protocol.commands import EditDraft
 from promptside_protocol.errors import PromptsideError, Refused, refused
+from promptside_protocol.forms.form import kind_of
+from promptside_protocol.forms.grammar import Page
 from promptside_protocol.queries import GetForm
 from promptside_protocol.views import Offer, TaskView
 from promptside_server.documents import Reading, documents, uri_of
+from promptside_server.features.commands import offer as give_command
 from promptside_server.features.commands import refusal, typed
-from promptside_server.offered import APPROVE, SEND, about, hindered
+from promptside_server.features.diagnostics import absent
+from promptside_server.held import name_of
+from promptside_server.mending import restored, without_notes
+from promptside_server.offered import APPROVE, SEND, about, errors_of, hindered
 from promptside_server.ours import Answered, CloseForm, FormNews, GiveAnswer, OpenForm
 from promptside_server.pace import Pace
 from promptside_server.server import Server
 from promptside_server.target import fill
 
 PAUSE_SECONDS = 0.1
+RESTORE = "promptside.restore"
 
 Key = tuple[str, int, str]
 """Project, task and document of a form that is open; an empty document is whatever the task waits with."""
 
 
 def register(server: Server) -> None:
-    """Three requests, and the news."""
+    """Three requests, two commands that put a form right, and the news."""
     views = FormViews(server)
 
     async def open_form(params: Any) -> FormNews:
@@ -54,6 +61,8 @@ def register(server: Server) -> None:
     server.feature("promptside/openForm")(open_form)
     server.feature("promptside/closeForm")(close_form)
     server.feature("promptside/answer")(answer)
+    give_command(server, "restore", views.restore)
+    give_command(server, "removeNotes", views.remove_notes)
     server.on_task.append(views.task)
     server.on_gone.append(views.gone)
     server.on_link.append(views.link)
@@ -71,6 +80,9 @@ class FormViews:
         self._pace = Pace(server, self._tell, every=PAUSE_SECONDS)
         self._order = asyncio.Lock()
         """What is told later is newer."""
+        self._answering = asyncio.Lock()
+        self._own: dict[tuple[Key, int], tuple[int, int]] = {}
+        """By document and attempt: the first and the last version that answers from here made, nobody's between."""
 
     async def open(self, given: dict[str, Any]) -> FormNews:
         """The form as it is now; from then on each change is told."""
@@ -92,7 +104,11 @@ class FormViews:
         """Change the draft; the buffer of an open document, and every other client, follow from that."""
         wish: GiveAnswer = typed("answer", await self._placed(GiveAnswer, given), GiveAnswer)
         project, number, document = await self._key(wish)
-        form = await self._server.link.call(GetForm(project=project, task=number, document=document))
+        async with self._answering:
+            return await self._answer(wish, project, GetForm(project=project, task=number, document=document))
+
+    async def _answer(self, wish: GiveAnswer, project: str, query: GetForm) -> Answered:
+        form = await self._server.link.call(query)
         definition: forms.Definition = msgspec.convert(form.definition, forms.Definition)
         if wish.attempt not in (0, definition.attempt):
             words = f"Attempt {definition.attempt} took the place of attempt {wish.attempt}, after you opened this."
@@ -103,12 +119,56 @@ class FormViews:
         answers: dict[str, Any] = {}
         for ref, value in wanted.items():
             answers |= forms.full_answer(definition, form.text, ref, value)
+        # A person who answers twice has seen the first answer, though the client was not told of it yet.
+        own = (project, query.task, form.document), definition.attempt
+        first, last = self._own.get(own, (-1, -1))
+        version = last if first <= wish.version + 1 <= last else wish.version
         order = EditDraft(
-            project=project, task=number, document=form.document, version=wish.version, answers=answers
+            project=project, task=query.task, document=form.document, version=version, answers=answers
         )
         ack = await self._server.link.call(order)
+        now = (await self._server.link.call(query)).version
+        if now == form.version + 1:
+            self._own[own] = (first if form.version == last else now, now)
         await self._server.mirrored(project, ack)
         return Answered(seq=ack.seq, task=ack.task)
+
+    async def restore(self, given: dict[str, Any]) -> None:
+        """Put the document right, or one item of it."""
+        reading = await self._meant(given)
+        text = restored(reading, str(given.get("item") or ""))
+        if text is None:
+            raise refused("no-document", f"There is no {given.get('item')!r} in {reading.document}.")
+        await self._write(reading, text)
+
+    async def remove_notes(self, given: dict[str, Any]) -> None:
+        """Take the notes to the agent out."""
+        reading = await self._meant(given)
+        await self._write(reading, without_notes(reading.text))
+
+    async def _meant(self, given: dict[str, Any]) -> Reading:
+        """The form that a command is about, as it stands now."""
+        place = {key: value for key, value in given.items() if key in ("project", "task", "uri")}
+        key = await self._key(typed("openForm", await self._placed(OpenForm, place), OpenForm))
+        task = self._server.mirror.task(key[0], key[1])
+        reading = await self._reading(task, key[2]) if task is not None else None
+        if reading is None:
+            raise refused("no-document", "There is no document to put right here.")
+        return reading
+
+    async def _write(self, reading: Reading, text: str) -> None:
+        """Into the buffer, which goes on to the daemon as what is typed does; else into the draft."""
+        known = documents(self._server)
+        if known.buffer(reading.uri) is not None:
+            if await known.show(reading.uri, text):
+                await known.send(reading.uri)
+            return
+        assert reading.form is not None, "only a form is put right"
+        form, task = reading.form, reading.task
+        order = EditDraft(
+            project=task.project, task=task.id, document=form.document, version=form.version, text=text
+        )
+        await self._server.mirrored(task.project, await self._server.link.call(order))
 
     def task(self, task: TaskView) -> None:
         self._wake([key for key in self._told if key[:2] == (task.project, task.id)])
@@ -198,6 +258,8 @@ class FormViews:
             form=form,
             definition=definition,
             parsed=forms.parse(definition, form.text),
+            sections=kind_of(definition).read(definition, Page(form.text)).found,
+            tried=known.tried(task, form, definition.attempt),
             conflicts=dict(reading.conflicts) if reading is not None else {},
         )
 
@@ -216,7 +278,50 @@ def _view(reading: Reading) -> forms.FormView | None:
         elsewhere=reading.conflicts,
     )
     view = forms.form_view(definition, reading.text, place)
-    return msgspec.structs.replace(view, offers=tuple(_offers(reading, {item.id for item in view.items})))
+    offers = [*_offers(reading, {item.id for item in view.items}), *_mends(reading)]
+    return msgspec.structs.replace(view, offers=tuple(offers), problems=tuple(_problems(reading, view)))
+
+
+def _problems(reading: Reading, view: forms.FormView) -> list[forms.FormProblem]:
+    """With files that are none; and after an approval that was refused here, what lacks is a warning."""
+    found = [
+        msgspec.structs.replace(problem, severity="warning")
+        if reading.tried and problem.code == "gate-lacks" and problem.item
+        else problem
+        for problem in view.problems
+    ]
+    found += [
+        forms.FormProblem(
+            line=line + 1, severity="warning", code="form-file", text=f"{path} does not exist.", item=ref
+        )
+        for ref, line, path in absent(reading)
+    ]
+    return found
+
+
+def _mends(reading: Reading) -> list[Offer]:
+    """What makes a document that can't be read one that can, by item and as a whole; and its notes taken out."""
+    if not reading.waits or reading.parsed is None:
+        return []
+    at = {"uri": reading.uri}
+    errors = errors_of(reading)
+    refs = dict.fromkeys(problem.ref or reading.item_at(problem.line - 1) for problem in errors)
+    found = [
+        Offer(
+            command=RESTORE,
+            title=f"Restore {name_of(reading.definition, ref)}",
+            args={**at, "item": ref},
+            place=ref,
+        )
+        for ref in refs
+        if ref and reading.definition is not None and restored(reading, ref) is not None
+    ]
+    if errors and restored(reading) is not None:
+        found.append(Offer(command=RESTORE, title="Restore the document", args=at))
+    if reading.parsed.notes:
+        words = "Remove the notes" if len(reading.parsed.notes) > 1 else "Remove the note"
+        found.append(Offer(command="promptside.removeNotes", title=words, args=at))
+    return found
 
 
 def _offers(reading: Reading, items: set[str]) -> list[Offer]:

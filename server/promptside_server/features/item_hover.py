@@ -114,5 +114,6 @@ def _origin(reading: Reading) -> str:
     attempt = next((a for a in attempts if a.n == definition.attempt), None)
     if attempt is not None:
         words += [duration(attempt.duration_s)] if attempt.duration_s is not None else []
-        words += [money(attempt.cost_usd)] if attempt.cost_usd is not None else []
+        recorded = reading.task.metrics.recorded
+        words += [money(attempt.cost_usd, recorded=recorded)] if attempt.cost_usd is not None else []
     return ", ".join(words) + "."

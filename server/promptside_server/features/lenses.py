@@ -109,7 +109,8 @@ def _attempt(reading: Reading) -> str | None:
         return None
     words = [f"Attempt {last.n}"]
     words += [duration(last.duration_s)] if last.duration_s is not None else []
-    words += [money(last.cost_usd)] if last.cost_usd is not None else []
+    recorded = reading.task.metrics.recorded
+    words += [money(last.cost_usd, recorded=recorded)] if last.cost_usd is not None else []
     words += ["read-only proved"] if last.proof is not None and last.proof.verdict == "proved" else []
     return ", ".join(words)
 
@@ -155,8 +156,9 @@ def _item(reading: Reading, ref: str, line: int) -> list[types.CodeLens]:
             if field is None or not field.required or reading.parsed is None:
                 return []
             lacking = {lack.ref for lack in forms.lacks(definition, reading.parsed.answers)}
-            title = "required, empty" if ref in lacking else "required"
-            return [_lens(line, title, LACK, {"uri": reading.uri, "line": line + 1})]
+            if ref not in lacking:
+                return []  # that it is required stands in its heading
+            return [_lens(line, "required, empty", LACK, {"uri": reading.uri, "line": line + 1})]
         case forms.QuestionsDefinition():
             if 0 < len(acts) <= CHOICES:
                 return [_act_lens(reading, line, act, act.title.partition(":")[0]) for act in acts]

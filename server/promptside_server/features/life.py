@@ -9,6 +9,7 @@ from lsprotocol import types
 
 from promptside_protocol.notices import DaemonSays, Notice
 from promptside_server import shared
+from promptside_server.preferred import preferred
 from promptside_server.server import Server
 
 
@@ -17,11 +18,18 @@ def register(server: Server) -> None:
 
     def initialize(params: types.InitializeParams) -> None:
         server.editor.read(params)
+        server.preferred = preferred(params.initialization_options)
 
     def initialized(_: types.InitializedParams) -> None:
         server.begin()
 
+    def set_anew(params: types.DidChangeConfigurationParams) -> None:
+        # Clients that have settings to be asked for send null here: what was set at the beginning stays.
+        if params.settings:
+            server.preferred = preferred(params.settings)
+
     server.feature(types.INITIALIZE)(initialize)
+    shared.on(server, types.WORKSPACE_DID_CHANGE_CONFIGURATION, set_anew)
     shared.on(server, types.INITIALIZED, initialized)
     shared.on(server, types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, lambda _: server.refolded())
     life = Life(server)

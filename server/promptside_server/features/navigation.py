@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -13,10 +14,10 @@ from promptside_protocol.pages.page import Look, text_of
 from promptside_protocol.queries import DoctorQuery, Status
 from promptside_protocol.views import DaemonView, TaskView
 from promptside_server import readonly
-from promptside_server.documents import uri_of
+from promptside_server.documents import path_of, uri_of
 from promptside_server.features.commands import offer, typed
 from promptside_server.server import Server
-from promptside_server.target import active, fill
+from promptside_server.target import fill
 
 
 class OpenTask(Struct, frozen=True, kw_only=True):
@@ -29,10 +30,10 @@ class OpenTask(Struct, frozen=True, kw_only=True):
 def register(server: Server) -> None:
     """Commands of the editor's own; none of them changes anything."""
 
-    async def following(_: dict[str, Any]) -> readonly.Shown:
+    async def following(given: dict[str, Any]) -> readonly.Shown:
         if not server.mirror.waiting():
             await server.caught_up()
-        return await _open(server, _next(server))
+        return await _open(server, _next(server, given))
 
     async def open_task(given: dict[str, Any]) -> readonly.Shown:
         wish: OpenTask = typed("openTask", await fill(server, OpenTask, given), OpenTask)
@@ -61,20 +62,36 @@ def register(server: Server) -> None:
         offer(server, name, perform)
 
 
-def _next(server: Server) -> TaskView:
-    """What has waited longest, of this window's projects first; asked again from there, what waits behind it."""
+def _next(server: Server, given: dict[str, Any]) -> TaskView:
+    """What waits nearest to a document: with its task, with its project, with this window's, with others (ED-16).
+
+    Of what is equally near, what has waited longest. From the very document that waits, what waits behind it. A page
+    that is no file is said by its project and task.
+    """
     waiting = server.waiting()
     if not waiting:
         raise refused("nothing-waits", "Nothing waits for you.")
-    here = active(server)
-    places = [(task.project, task.id) for task in waiting]
-    if here is not None and (here.project, here.id) in places:
-        return waiting[(places.index((here.project, here.id)) + 1) % len(waiting)]
-    return waiting[0]
+    path = path_of(str(given.get("uri") or server.protocol.active))
+    place = path.resolve() if path is not None else None
+    here = server.mirror.owner(place) if place is not None else None
+    project = server.mirror.project_of(place) if place is not None else None
+    if isinstance(given.get("project"), str):
+        project = given["project"]
+        here = server.mirror.task(project, given["task"]) if isinstance(given.get("task"), int) else here
+    for number, task in enumerate(waiting):
+        if here is not None and (task.project, task.id) == (here.project, here.id):
+            if place == Path(task.project, _document(task)).resolve():
+                return waiting[(number + 1) % len(waiting)]
+            return task
+    return next((task for task in waiting if task.project == project), waiting[0])
+
+
+def _document(task: TaskView) -> str:
+    """The document that a task waits with, else the task's own."""
+    document = task.waiting_for.document if task.waiting_for is not None else None
+    return document or f"{task.directory}/task.md"
 
 
 async def _open(server: Server, task: TaskView) -> readonly.Shown:
-    """The document that a task waits with, else the task's own."""
-    document = task.waiting_for.document if task.waiting_for is not None else None
-    path = document or f"{task.directory}/task.md"
-    return await readonly.show(server, server.seen_as(uri_of(task.project, path)))
+    """Show what one opens of a task."""
+    return await readonly.show(server, server.seen_as(uri_of(task.project, _document(task))))

@@ -17,7 +17,7 @@ from typing import Any, assert_never
 from urllib.parse import quote
 
 from promptside_protocol.errors import PromptsideError, refused
-from promptside_protocol.notices import ActivityChanged, Notice
+from promptside_protocol.notices import ActivityChanged, CaughtUp, Notice
 from promptside_protocol.pages.doctor import doctor_page
 from promptside_protocol.pages.history import history_page
 from promptside_protocol.pages.page import Line, Look, Page, Span, line
@@ -104,6 +104,8 @@ class Pages:
         if isinstance(notice, ActivityChanged):
             at = ("task", notice.activity.project, notice.activity.task)
             self._wake(lambda key: key == at)
+        elif isinstance(notice, CaughtUp):
+            self._wake(lambda key: key[0] in OF_A_PROJECT and key[1] == notice.project)
 
     def gone(self, project: str) -> None:
         self._wake(lambda key: key[1] in ("", project))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from lsprotocol import types
 from msgspec import Struct
@@ -139,10 +139,15 @@ def page_at(uri: str) -> Page | None:
         return None
     number, _, name = parts.path.lstrip("/").partition("/")
     stage, _, attempt = name.rpartition(".")[0].rpartition("-")
-    projects = parse_qs(parts.query).get("project", [""])
     if not (number.isdigit() and attempt.isdigit() and stage):
         raise JsonRpcInvalidParams(f"{uri} is no address of an attempt.")
-    return Page(kind=parts.netloc, project=projects[0], task=int(number), stage=stage, attempt=int(attempt))
+    return Page(
+        kind=parts.netloc,
+        project=_project_in(parts.query),
+        task=int(number),
+        stage=stage,
+        attempt=int(attempt),
+    )
 
 
 def left_at(server: Server, uri: str) -> Page | None:
@@ -154,7 +159,7 @@ def left_at(server: Server, uri: str) -> Page | None:
     if not (stage and attempt.isdigit()):
         raise JsonRpcInvalidParams(f"{uri} is no address of an attempt's document.")
     number = int(parts.netloc)
-    project = parse_qs(parts.query).get("project", [""])[0]
+    project = _project_in(parts.query)
     if not project:
         known = [task.project for task in server.mirror.numbered(number)]
         near = [one for one in known if server.has_open(one)] or known
@@ -162,6 +167,11 @@ def left_at(server: Server, uri: str) -> Page | None:
             raise JsonRpcInvalidParams(f"{uri} names no project, and {len(near)} have a task {number}.")
         project = near[0]
     return Page(kind="document", project=project, task=number, stage=stage, attempt=int(attempt))
+
+
+def _project_in(query: str) -> str:
+    """The project that an address names; VS Code also writes the `=` as `%3D`."""
+    return (parse_qs(query) or parse_qs(unquote(query))).get("project", [""])[0]
 
 
 def _read(path: Path) -> str:

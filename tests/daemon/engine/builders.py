@@ -352,6 +352,15 @@ PLAYS: dict[str, Callable[[], Play]] = {
     "parking": lambda: ran().runs().asks(ONE, OPTIONAL).woke(),
     "parked": lambda: ran().runs().asks(ONE, OPTIONAL).woke().turn(interrupted=True, failure=FAILED).ended(),
     "leave parked": lambda: ran().runs().asks_leave().woke().ended(),
+    "taken over at the gate": lambda: ran().done().order(c.TakeOver(**AT), clock="14:05"),
+    "taken over, still ending": lambda: ran().runs().order(c.TakeOver(**AT), clock="14:05"),
+    "taken over, held": lambda: ran().runs().order(c.TakeOver(**AT), clock="14:05").ended(),
+    "taken over while parked": lambda: PLAYS["parked"]().order(c.TakeOver(**AT), clock="14:05"),
+    "taken over while paused": lambda: (
+        ran().done().order(c.Pause(**AT)).order(c.TakeOver(**AT), clock="14:05")
+    ),
+    "given back at the gate": lambda: PLAYS["taken over at the gate"]().order(c.GiveBack(**AT)),
+    "given back, held": lambda: PLAYS["taken over, held"]().order(c.GiveBack(**AT)),
     "held": lambda: ran().order(c.Pause(**AT)),
     "held with a session": lambda: ran().runs().order(c.Pause(**AT)).ended(),
     "paused at the gate": lambda: ran().done().order(c.Pause(**AT)),
@@ -425,6 +434,7 @@ def orders(task: Task) -> Iterator[Any]:
     stages = [s.id for s in task.pipeline.stages]
     yield from (c.Ready(**AT), c.Abandon(**AT), c.Archive(**AT), c.TakeBack(**AT), c.Retry(**AT))
     yield from (c.Pause(**AT), c.Resume(**AT), c.Stop(**AT), c.SendAnswers(**AT))
+    yield from (c.TakeOver(**AT), c.GiveBack(**AT))
     yield from (c.Run(**AT), c.Run(**AT, input="More.", stage_only=True, on_ask="deny"))
     yield from (c.Redo(**AT), c.Redo(**AT, feedback="Shorter."), c.Redo(**AT, fresh=True))
     yield from (c.Skip(**AT), c.Skip(**AT, reason="Known."))
@@ -470,6 +480,8 @@ def happenings(task: Task) -> Iterator[e.AnyEvent]:
     yield from (e.TaskReadied(**by), e.TaskPaused(**by), e.StopOrdered(**by), e.TaskAbandoned(**by))
     yield from (e.TaskArchived(**by), e.StageSkipped(**by, reason="Known."), e.PersonSaid(**by, text="Hm."))
     yield from (e.TaskResumed(**by, limits=Limits()), e.RetryOrdered(**by, limits=Limits()))
+    yield e.ConversationTaken(**by, stage="research", attempt=1, session="s", clock="14:05")
+    yield e.ConversationReturned(**by, changes=CHANGED, transcript="/home/ada/s.jsonl")
     yield e.RunOrdered(**by, input="", stage_only=False, on_ask="wait", limits=Limits())
     for fresh in (False, True):
         yield e.RedoOrdered(**by, feedback="Shorter.", fresh=fresh, limits=Limits())
@@ -585,6 +597,8 @@ def _faults_of_stages(task: Task) -> Iterator[str]:
             yield f"{run.id} is held in a task that is {task.life}"
         if isinstance(task.life, Draft | Ready) and not isinstance(status, Ahead | Skipped):
             yield f"{run.id} was started in a task that was not"
+    if task.taken_over is not None and not isinstance(task.life, Paused):
+        yield f"taken over in a task that is {task.life}"
     if task.wake_at != steps.due(task):
         yield f"wakes at {task.wake_at}, but is due at {steps.due(task)}"
 

@@ -11,6 +11,7 @@
 ---@class promptside.Ack
 ---@field seq integer
 ---@field task integer
+---@field said string What the person is told of it, where there is more to say than that it is done; the words are the same in every client.
 
 ---The answer to Hello.
 ---@class promptside.Welcome
@@ -51,6 +52,17 @@
 ---@field what string
 ---@field reason string
 
+---What a person did in an attempt's conversation, in a terminal of their own (ED-14).
+---@class promptside.TerminalWorkView
+---@field by string
+---@field client string
+---@field since number
+---@field until number
+---@field session string
+---@field transcript string The CLI's own record of the conversation; empty where it was not found.
+---@field changes promptside.Change[] What changed meanwhile, whoever changed it; `unlisted` more paths are not among them.
+---@field unlisted integer
+
 ---One run of one stage; paths are absolute, times seconds since 1970.
 ---@class promptside.AttemptView
 ---@field n integer
@@ -74,6 +86,7 @@
 ---@field denials promptside.Denial[]
 ---@field resumed boolean
 ---@field note string What the person should know of it: started afresh because the session was gone, output lost, …
+---@field terminals promptside.TerminalWorkView[]
 
 ---Who approved which bytes, when, and from where (CW-23).
 ---@class promptside.Approval
@@ -149,6 +162,7 @@
 ---@field answered? number
 ---@field by string
 ---@field client string
+---@field by_agent boolean Of one that is withdrawn: by the agent; else it was ended before an answer came.
 
 ---What a task waits for, and for whom.
 ---@class promptside.WaitingFor
@@ -186,6 +200,17 @@
 ---@field loc_prod? integer
 ---@field loc_test? integer
 ---@field doc_words? integer
+---@field recorded boolean The tokens and the cost, here and in the attempts, are those of a recording: nothing was spent.
+
+---A conversation that a person goes on with in a terminal; until it is given back the task is paused (ED-14).
+---@class promptside.TerminalView
+---@field since number
+---@field by string
+---@field client string
+---@field stage string
+---@field attempt integer
+---@field session string
+---@field words string “You work on it in a terminal since 14:05.”
 
 ---A task, whole.
 ---@class promptside.TaskView
@@ -213,6 +238,7 @@
 ---@field directory string Where its documents are, relative to the project.
 ---@field metrics promptside.Metrics
 ---@field error? string
+---@field terminal? promptside.TerminalView
 ---@field created number
 
 ---What is wrong in a pipeline, prompt or settings file, and where; lines and columns count from 1.
@@ -331,6 +357,7 @@
 ---@field description string
 ---@field input string
 ---@field permission string
+---@field prompt string Path of the prompt's file; empty where the prompt stands in the pipeline's file.
 
 ---A pipeline.
 ---@class promptside.PipelineView
@@ -418,6 +445,12 @@
 ---A path.
 ---@class promptside.Path
 ---@field path string
+
+---How a conversation is gone on with in a terminal; `environment` is laid over the person's own.
+---@class promptside.Terminal
+---@field command string[]
+---@field cwd string
+---@field environment table<string, string>
 
 ---Something a project brings that would run, or be sent to the agent.
 ---@class promptside.TrustItem
@@ -514,6 +547,8 @@
 ---@field files? string[]
 ---@field draft? boolean
 ---@field agent? string `claude` or `rehearsal:DIRECTORY`; empty takes the settings' default.
+---@field usual_pipeline? string What this client takes where the project's own settings name no pipeline; the person's file comes after it.
+---@field usual_agent? string
 
 ---Mark Task Ready
 ---@class promptside.Ready
@@ -615,6 +650,22 @@
 ---@field project string
 ---@field task integer
 ---@field anyway? boolean Start also a stage that may write to files which an editor holds with unsaved changes (ED-11).
+
+---Continue in a Terminal
+---
+---Ends a running attempt as pausing does, and locks the task: nothing of the daemon goes on with its session until
+---it is given back. The client then asks for `terminal` and runs what that says.
+---@class promptside.TakeOver
+---@field type? "takeOver"
+---@field project string
+---@field task integer
+---@field holds? boolean The process that orders this holds the terminal, and gives back at its end: while it lives, nobody else does.
+
+---Give Back to the Agent
+---@class promptside.GiveBack
+---@field type? "giveBack"
+---@field project string
+---@field task integer
 
 ---Stop Stage
 ---@class promptside.Stop
@@ -875,11 +926,20 @@
 ---@field project? string
 
 ---Write a pipeline and its prompts where the person can edit them; answers with the path.
+---
+---Nothing that is there is overwritten.
 ---@class promptside.CopyPipeline
 ---@field type? "copyPipeline"
 ---@field name string
 ---@field to string `project` or `user`.
 ---@field project? string
+---@field new_name? string What the copy is called; empty: the same.
+
+---What to run in the terminal of a person who took a task over (ED-14); refused where nobody did.
+---@class promptside.GetTerminal
+---@field type? "terminal"
+---@field project string
+---@field task integer
 
 ---What this project brings that would run, and whether it is trusted.
 ---@class promptside.GetTrust
@@ -915,6 +975,8 @@
 ---@field task promptside.TaskView
 
 ---The flow has sent everything up to `seq`; what follows is live.
+---
+---It comes again when something changed that belongs to no task, such as a permission for good that was removed.
 ---@class promptside.CaughtUp
 ---@field type "caughtUp"
 ---@field flow integer
@@ -1113,6 +1175,8 @@
 ---| promptside.GoBack
 ---| promptside.Pause
 ---| promptside.Resume
+---| promptside.TakeOver
+---| promptside.GiveBack
 ---| promptside.Stop
 ---| promptside.Say
 ---| promptside.UndoFiles
@@ -1147,6 +1211,7 @@
 ---| promptside.CheckText
 ---| promptside.Vocabulary
 ---| promptside.CopyPipeline
+---| promptside.GetTerminal
 ---| promptside.GetTrust
 ---| promptside.Unsaved
 ---| promptside.DoctorQuery
@@ -1186,6 +1251,8 @@ return {
     goBack = "Go Back to Stage…",
     pause = "Pause Task",
     resume = "Resume Task",
+    takeOver = "Continue in a Terminal",
+    giveBack = "Give Back to the Agent",
     stop = "Stop Stage",
     interrupt = "Interrupt with Feedback…",
     undo = "Undo What the Attempt Changed…",

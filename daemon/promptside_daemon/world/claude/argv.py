@@ -201,6 +201,11 @@ def _permissions(launch: Launch) -> tuple[str, Literal["ask", "deny", "allow"], 
     return "bypassPermissions", "allow", ("Everything is allowed in this stage: the agent asks for nothing.",)
 
 
+def in_terminal(binary: str, session: str) -> tuple[str, ...]:
+    """A conversation in a person's own terminal: who sits there decides on tools and permissions."""
+    return binary, f"--resume={UUID(session)}"
+
+
 def _session(session: Session) -> list[str]:
     match session:
         case NewSession(id=id):
