@@ -39,9 +39,7 @@ export class Ansi {
 
   /** A line of our own. */
   line(text: string, role: Role = 'status'): string {
-    const drawn = this.fresh(null) + this.lay(text, role) + this.rest();
-    this.column = 0;
-    return `${drawn}\r\n`;
+    return this.fresh(null) + this.lay(`${text}\n`, role);
   }
 
   /** Draws the word that is held back, when nothing has followed it for a while. */

@@ -4,14 +4,16 @@ import * as vscode from 'vscode';
 import type { ChangedFiles } from './changes';
 import type { LineComments } from './comments';
 import { Given, given, Here } from './here';
-import type { FormNews, Shown } from './ours';
+import type { FormNews, Shown, TakenOver } from './ours';
 import type { Orders } from './orders';
 import type { Outputs } from './output';
 import type { Pages } from './pages';
-import type { DaemonView, RuleView, TaskView, TrustView } from './protocol';
+import type { PipelineFiles } from './pipelines';
+import type { DaemonView, RuleView, TaskView } from './protocol';
 import type { Server } from './server';
 import { documentOf, fileOf, newest, Tasks } from './tasks';
 import { can, Node, TaskTree } from './tree';
+import type { Trust } from './trust';
 import { cut, oneLine } from './words';
 
 export interface Parts {
@@ -24,13 +26,17 @@ export interface Parts {
   changes: ChangedFiles;
   comments: LineComments;
   pages: Pages;
+  files: PipelineFiles;
+  trust: Trust;
   log: vscode.LogOutputChannel;
+  /** Where the extension's own files are. */
+  home: vscode.Uri;
 }
 
 /** Orders that need nothing but their task. */
 const ORDERS = [
   'run', 'approve', 'send', 'redo', 'retry', 'interrupt', 'stop', 'pause', 'resume', 'skip', 'goBack', 'takeBack',
-  'ready', 'abandon', 'archive', 'allow', 'deny', 'answer',
+  'ready', 'abandon', 'archive', 'allow', 'deny', 'answer', 'giveBack',
 ];
 /** Commands of the server that open something, or change only what is in the editor. */
 const SHOWS = ['showLack', 'openFile', 'showDifference', 'takeMine', 'takeTheirs', 'note', 'editDraft', 'showTranscript', 'showPrompt', 'showDocument'];
@@ -38,10 +44,9 @@ const ATTEMPTS = ['showTranscript', 'showPrompt', 'showDocument'];
 const CHANGES_A_DRAFT = ['takeMine', 'takeTheirs', 'note', 'editDraft'];
 /** After these a stage is at work, whose output may be looked at. */
 const STARTS = ['run', 'retry', 'redo', 'resume'];
-const INSTALL = 'python3 -m pip install promptside';
 
 export function register(parts: Parts): vscode.Disposable[] {
-  const { server, tasks, here, orders, tree, outputs, changes, comments, pages, log } = parts;
+  const { server, tasks, here, orders, tree, outputs, changes, comments, pages, files, trust, log, home } = parts;
   const made: vscode.Disposable[] = [];
   const command = (name: string, perform: (...given: unknown[]) => unknown) => {
     made.push(vscode.commands.registerCommand(`promptside.${name}`, perform));
@@ -92,6 +97,7 @@ export function register(parts: Parts): vscode.Disposable[] {
       await (again ? vscode.commands.executeCommand('promptside.openPanel', argument) : openDocument(task));
     });
   });
+  command('tree.gate', argument => withTask(argument, task => task.waiting_for !== null, openDocument));
   command('tree.open', () => withTask(tree.view.selection[0], () => true, openDocument));
   command('tree.panel', () => vscode.commands.executeCommand('promptside.openPanel', tree.view.selection[0]));
   command('tree.abandon', () => vscode.commands.executeCommand('promptside.abandon', tree.view.selection[0]));
@@ -108,7 +114,8 @@ export function register(parts: Parts): vscode.Disposable[] {
   command('newTask', async argument => {
     if (!orders.mayAct()) return;
     const at = given(argument);
-    const pipeline = vscode.workspace.getConfiguration('promptside').get('pipeline.default', '');
+    const place = vscode.window.activeTextEditor?.document.uri ?? null;
+    const pipeline = vscode.workspace.getConfiguration('promptside', place).get('pipeline.default', '');
     const where = at['uri'] === undefined ? selected() : {};
     const shown = await orders.ask(() => server.order<Shown>('newTask', { ...(pipeline ? { pipeline } : {}), ...where, ...at }));
     if (shown && !shown.shown) await open(vscode.Uri.parse(shown.uri));
@@ -161,6 +168,16 @@ export function register(parts: Parts): vscode.Disposable[] {
     else orders.say('No open question has a recommended answer.');
     await server.request('promptside/closeForm', at).catch(() => undefined);
   }));
+  command('takeOver', argument => withTask(argument, task => can(task).includes('takeOver'), async task => {
+    const offer = task.offers.find(one => one.command === 'promptside.takeOver');
+    if (offer?.blocked) orders.say(offer.blocked);
+    if (offer?.blocked || !orders.mayAct()) return;
+    const begun = await orders.ask(() => server.order<TakenOver | null>('takeOver', { project: task.project, task: task.id, ...offer?.args }));
+    if (!begun?.terminal) return;
+    const { title, command: [shellPath = server.program, ...shellArgs], cwd, env } = begun.terminal;
+    const made = vscode.window.createTerminal({ name: title, shellPath, shellArgs, cwd, env, location: vscode.TerminalLocation.Editor, isTransient: true });
+    made.show();
+  }));
   command('undo', argument => changes.undo(given(argument)));
   command('takeFileBack', (...resources) => changes.undoFiles(resources.flat()));
 
@@ -179,6 +196,9 @@ export function register(parts: Parts): vscode.Disposable[] {
   command('sendComments', () => comments.send());
   command('history', argument => withTask(argument, () => true, task => pages.show('history', `Decisions of #${task.id}`, task.project, task.id)));
   command('pipelines', () => pages.show('pipelines', 'Pipelines'));
+  command('editPipeline', () => files.edit());
+  command('newPipeline', () => files.create());
+  command('editPrompt', () => files.prompt());
   command('doctor', () => pages.show('doctor', 'Set-up'));
 
   // --- the project and the machine ------------------------------------------------------------------------------
@@ -196,25 +216,10 @@ export function register(parts: Parts): vscode.Disposable[] {
       await orders.give('removeRule', { rule: chosen.rule.id });
     }
   });
-  command('trust', async argument => {
-    const project = given(argument)['project'];
-    const at = typeof project === 'string' ? { project } : {};
-    const found = await orders.ask(() => server.request<TrustView>('promptside/query', { type: 'trustState', ...at }));
-    if (!found) return;
-    if (found.items.length === 0 || found.state === 'trusted') {
-      void vscode.window.showInformationMessage(found.sentence || 'This project brings nothing of its own that would run.');
-      return;
-    }
-    const detail = [found.sentence, '', ...found.items.map(item => `${item.what}: ${item.path}${item.changed ? ' (changed)' : ''}`)].join('\n');
-    const answer = await vscode.window.showWarningMessage('Trust what this project brings?', { modal: true, detail }, 'Trust', 'Show');
-    if (answer === 'Trust') await orders.give('trust', { ...at, hash: found.hash });
-    for (const item of answer === 'Show' ? found.items : []) {
-      await orders.ask(() => server.order('openFile', { ...at, path: item.path, line: 1 }));
-    }
-  });
+  command('trust', argument => trust.show(String(given(argument)['project'] ?? '')));
   command('rehearse', () => {
     if (!orders.mayAct()) return;
-    terminal('Promptside rehearsal', `${quoted(server.program)} demo`, true);
+    terminal({ name: 'Promptside rehearsal' }, `${quoted(server.program)} demo`, true);
   });
   command('daemonStart', async () => {
     if (server.state === 'running') await orders.ask(() => server.order('daemonStart'));
@@ -228,7 +233,7 @@ export function register(parts: Parts): vscode.Disposable[] {
     else log.show();
   });
   command('restart', () => server.start(true));
-  command('install', () => terminal('Install Promptside', INSTALL, false));
+  command('install', () => vscode.commands.executeCommand('markdown.showPreview', vscode.Uri.joinPath(home, 'install.md')));
   for (const name of ['addProject', 'removeRule', 'renameProject', 'revokeTrust']) {
     command(name, argument => orders.give(name, given(argument)));
   }
@@ -319,8 +324,8 @@ function selected(): Given {
   return { uri, range: { start: { line: start.line, character: start.character }, end: { line: end.line, character: end.character } } };
 }
 
-function terminal(name: string, words: string, run: boolean): void {
-  const made = vscode.window.createTerminal({ name });
+function terminal(options: vscode.TerminalOptions, words: string, run: boolean): void {
+  const made = vscode.window.createTerminal(options);
   made.show();
   made.sendText(words, run);
 }

@@ -13,7 +13,7 @@ export type Given = Record<string, unknown>;
 
 const COMMANDS = [
   'run', 'approve', 'send', 'allow', 'deny', 'redo', 'retry', 'interrupt', 'stop', 'pause', 'resume', 'skip', 'goBack',
-  'takeBack', 'ready', 'abandon', 'archive', 'undo',
+  'takeBack', 'ready', 'abandon', 'archive', 'undo', 'takeOver', 'giveBack',
 ];
 
 export class Here {
@@ -93,10 +93,12 @@ export class Here {
     const gates = (here ? [here] : waiting).flatMap(task => task.waiting_for?.gate ?? []);
     this.set('state', this.server.state);
     this.set('daemon', this.tasks.up);
+    this.set('mismatch', this.server.mismatch !== '');
     this.set('tasks', all.length);
     this.set('waiting', waiting.length);
     this.set('attempts', offered.has('attempts'));
     this.set('compare', offered.has('compare'));
+    this.set('changes', offered.has('changes'));
     this.set('gate', gates.some(gate => gate.type === 'require_selection') ? 'options' : gates.length > 0 ? 'other' : '');
     const editor = vscode.window.activeTextEditor?.document.uri;
     const form = here !== undefined && editor?.toString() === documentOf(here).toString();

@@ -24,6 +24,9 @@ const SCOPES: [string, string, string][] = [
   ['always', 'Always in this project', 'Listed by “Show Permissions Given for Good”'],
 ];
 
+/** Others that ask the person before they are sent. */
+const ASKED_FIRST = ['goBack', 'abandon'];
+
 export class Orders {
   private readonly given = new vscode.EventEmitter<{ tag: string; task: TaskView }>();
   /** An order was taken. */
@@ -45,6 +48,11 @@ export class Orders {
       return;
     }
     const order: Given = { ...this.offered(task, tag, given), ...given, project: task.project, task: task.id };
+    const why = this.blocked(tag, task, order);
+    if (why) {
+      this.say(why);
+      return;
+    }
     const sent = await this.complete(tag, task, order);
     if (!sent) return;
     if (await this.give(tag, order, task)) {
@@ -74,14 +82,14 @@ export class Orders {
     }
   }
 
-  /** Whether orders may be given here: not in a folder that is not trusted, not to a newer daemon. */
+  /** Whether orders may be given here: not in a folder that is not trusted, not to a daemon of another version. */
   mayAct(): boolean {
     if (!vscode.workspace.isTrusted) {
       this.say('This folder is not trusted. Tasks are shown; nothing is run.', ['Manage Trust', 'workbench.trust.manage']);
       return false;
     }
-    if (this.server.tooOld) this.say(this.server.tooOld);
-    return !this.server.tooOld;
+    if (this.server.mismatch) this.say(this.server.mismatch);
+    return !this.server.mismatch;
   }
 
   /** A line for the person, with at most one thing to do. */
@@ -132,6 +140,15 @@ export class Orders {
     const offers = task.offers.filter(offer => offer.command === `promptside.${tag}`);
     const here = offers.find(offer => offer.place === given['place']) ?? offers[0];
     return here ? { ...here.args } : {};
+  }
+
+  /** Why an order that asks the person for something would be refused: nobody writes words in vain. */
+  private blocked(tag: string, task: TaskView, order: Given): string {
+    if (!(tag in WORDS || ASKED_FIRST.includes(tag)) || tag === 'deny') return '';
+    const offers = task.offers.filter(offer => offer.command === `promptside.${tag}`);
+    const meant = offers.filter(offer => Object.entries(offer.args).every(([name, value]) => order[name] === undefined || order[name] === value));
+    const possible = meant.length > 0 ? meant : offers;
+    return possible.every(offer => offer.blocked !== null) ? (possible[0]?.blocked ?? '') : '';
   }
 
   private async permission(task: TaskView, order: Given): Promise<DecisionView | undefined> {
@@ -255,7 +272,7 @@ export class Orders {
       case 'unsaved':
         return this.unsaved(error, tag, order, task);
       case 'missing':
-        this.say(error.sentence, ['Install Promptside', 'promptside.install']);
+        this.say(error.sentence, ['How to Install', 'promptside.install']);
         return false;
       case 'failed-to-start':
         this.say(error.sentence, ['Show Log', 'promptside.daemonLog']);

@@ -75,6 +75,12 @@ export class Tasks {
       .sort((a, b) => elsewhere(a) - elsewhere(b) || a.waiting_for!.since - b.waiting_for!.since);
   }
 
+  /** The project's name, where it is not clear whose task it is: there are several, or it is not of this window. */
+  projectName(task: TaskView): string {
+    const many = this.all.some(one => one.project !== task.project);
+    return many || !this.isHere(task) ? path.basename(task.project) : '';
+  }
+
   activity(task: TaskView): Activity | undefined {
     return this.doing.get(keyOf(task));
   }
