@@ -49,6 +49,13 @@ test('lines that follow are indented as the first', () => {
   assert.equal(drawn(ansi.add([entry('  - one two three four five six')])), '  - one two three four\n  five six\n');
 });
 
+test('after a call of a tool, lines begin where lines begin', () => {
+  const ansi = narrow(24);
+  const call = entry('Read a-file-with-a-very-long-name.md', { role: 'tool', block: 'c' });
+  const text = entry('Two modules matter: what a word is\n', { block: 't' });
+  assert.equal(drawn(ansi.add([call, text])), '> Read a-file-with-a-ve…\nTwo modules matter: what\na word is\n');
+});
+
 test('a call of a tool is one line, a refused one is red', () => {
   const ansi = narrow(24);
   assert.equal(drawn(ansi.add([entry('Bash npm install --save-exact\nand more', { role: 'tool' })])), '> Bash npm install --sa…\n');

@@ -68,8 +68,9 @@ export class Ansi {
 
   private goOn(entry: OutputEntry, text: string): string {
     if (!text) return '';
-    const start = entry.block === this.block ? '' : this.fresh(entry.block);
-    return start + this.lay(text, entry.role);
+    if (entry.block === this.block) return this.lay(text, entry.role);
+    const start = this.fresh(entry.block);
+    return start + this.lay(entry.role === 'tool' ? this.shortened(text) : text, entry.role);
   }
 
   /** Begins on a line of its own. */
@@ -77,7 +78,7 @@ export class Ansi {
     const last = this.rest();
     const start = this.column > 0 ? '\r\n' : '';
     this.block = block;
-    this.column = 0;
+    this.column = this.indent = 0;
     this.gap = '';
     return last + start;
   }

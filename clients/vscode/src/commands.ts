@@ -114,9 +114,10 @@ export function register(parts: Parts): vscode.Disposable[] {
   command('newTask', async argument => {
     if (!orders.mayAct()) return;
     const at = given(argument);
-    const place = vscode.window.activeTextEditor?.document.uri ?? null;
+    const where = at['uri'] === undefined && at['project'] === undefined ? await newHere() : {};
+    if (!where) return;
+    const place = vscode.Uri.parse(String(at['uri'] ?? where['uri'] ?? ''));
     const pipeline = vscode.workspace.getConfiguration('promptside', place).get('pipeline.default', '');
-    const where = at['uri'] === undefined ? selected() : {};
     const shown = await orders.ask(() => server.order<Shown>('newTask', { ...(pipeline ? { pipeline } : {}), ...where, ...at }));
     if (shown && !shown.shown) await open(vscode.Uri.parse(shown.uri));
   });
@@ -129,9 +130,11 @@ export function register(parts: Parts): vscode.Disposable[] {
     const id = await orders.ask(() => server.order<number>('createTask', { ...at, uri }));
     if (id === undefined) return;
     await closeTab(uri);
-    const task = tasks.ofFile(vscode.Uri.parse(uri)).find(one => one.id === id);
-    if (task && at['run']) await onRun(task);
-    else if (task) await openDocument(task);
+    const task = await tasks.comes(() => tasks.ofFile(vscode.Uri.parse(uri)).find(one => one.id === id));
+    if (!task) return;
+    orders.took('newTask', task);
+    if (!at['run']) await openDocument(task);
+    else orders.took('run', task);
   });
   command('copyBranch', argument => withTask(argument, task => task.branch !== null, task => vscode.env.clipboard.writeText(task.branch ?? '')));
 
@@ -241,35 +244,26 @@ export function register(parts: Parts): vscode.Disposable[] {
   // The panel takes this place; until it is there, a task's document is what can be opened of it.
   command('openPanel', argument => withTask(argument, () => true, openDocument));
 
-  made.push(orders.onGiven(({ tag, task }) => {
+  made.push(orders.onGiven(({ tag, task, at }) => {
     if (tag === 'approve') void vscode.commands.executeCommand('setContext', 'promptside.approved', true);
     if (tag === 'run') void vscode.commands.executeCommand('setContext', 'promptside.ran', true);
-    if (STARTS.includes(tag)) void onRun(task);
+    if (STARTS.includes(tag)) void onRun(task, at);
   }));
   return made;
 
   /** The output opens beside the code where the settings say so, once there is an attempt. */
-  async function onRun(task: TaskView): Promise<void> {
+  async function onRun(ordered: TaskView, at: number): Promise<void> {
     if (vscode.workspace.getConfiguration('promptside').get('output.open', 'onRun') !== 'onRun') return;
-    const due = Date.now() + BEGINS_MS;
-    const before = newest(task)?.attempt.id;
-    const begun = () => {
-      const now = tasks.task(task.project, task.id);
-      const found = now && newest(now);
-      if (!now || !found || found.attempt.id === before) return false;
-      outputs.show(now, found.stage, found.attempt, false);
-      return true;
-    };
-    if (begun()) return;
-    const listening = tasks.onChange(() => {
-      if (begun() || Date.now() > due) listening.dispose();
+    const begun = await tasks.comes(() => {
+      const task = tasks.task(ordered.project, ordered.id);
+      const found = task && newest(task);
+      return task && found && (found.attempt.started ?? 0) >= at ? { task, ...found } : undefined;
     });
+    if (begun) outputs.show(begun.task, begun.stage, begun.attempt, false);
   }
 }
 
 const DOUBLE_CLICK_MS = 400;
-/** How long after an order its attempt is still what was ordered. */
-const BEGINS_MS = 10_000;
 
 function takesOptions(task: TaskView): boolean {
   return task.waiting_for?.gate?.type === 'require_selection';
@@ -315,13 +309,19 @@ async function closeTab(uri: string): Promise<void> {
   if (mine.length > 0) await vscode.window.tabGroups.close(mine);
 }
 
-function selected(): Given {
+/** Where a new task belongs: what is selected in a file of the window, else the folder; undefined if none was chosen. */
+async function newHere(): Promise<Given | undefined> {
   const editor = vscode.window.activeTextEditor;
-  if (!editor || editor.document.uri.scheme !== 'file') return {};
-  const { start, end } = editor.selection;
-  const uri = editor.document.uri.toString();
-  if (editor.selection.isEmpty) return { uri };
-  return { uri, range: { start: { line: start.line, character: start.character }, end: { line: end.line, character: end.character } } };
+  if (editor?.document.uri.scheme === 'file' && vscode.workspace.getWorkspaceFolder(editor.document.uri)) {
+    const { start, end } = editor.selection;
+    const uri = editor.document.uri.toString();
+    if (editor.selection.isEmpty) return { uri };
+    return { uri, range: { start: { line: start.line, character: start.character }, end: { line: end.line, character: end.character } } };
+  }
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  const folder = folders.length > 1 ? await vscode.window.showWorkspaceFolderPick({ placeHolder: 'A task for which project?' }) : folders[0];
+  // The server takes the folder that a file is in; this one is ours, so nothing of it goes into the task.
+  return folder && { uri: vscode.Uri.joinPath(folder.uri, '.promptside', 'DESK.md').toString() };
 }
 
 function terminal(options: vscode.TerminalOptions, words: string, run: boolean): void {

@@ -102,7 +102,8 @@ export class Here {
     this.set('gate', gates.some(gate => gate.type === 'require_selection') ? 'options' : gates.length > 0 ? 'other' : '');
     const editor = vscode.window.activeTextEditor?.document.uri;
     const form = here !== undefined && editor?.toString() === documentOf(here).toString();
-    this.set('inForm', form || (here !== undefined && editor !== undefined && this.active === here));
+    const draft = editor?.path.includes('/.promptside/drafts/') === true;
+    this.set('inForm', draft || form || (here !== undefined && editor !== undefined && this.active === here));
     for (const name of COMMANDS) {
       this.set(`can.${name}`, offered.has(name));
       this.set(`here.${name}`, form && can(here).includes(name));

@@ -24,11 +24,13 @@ const SCOPES: [string, string, string][] = [
   ['always', 'Always in this project', 'Listed by “Show Permissions Given for Good”'],
 ];
 
+/** An attempt is what was ordered also if its clock is a little behind ours. */
+const SOONER_S = 2;
 /** Others that ask the person before they are sent. */
 const ASKED_FIRST = ['goBack', 'abandon'];
 
 export class Orders {
-  private readonly given = new vscode.EventEmitter<{ tag: string; task: TaskView }>();
+  private readonly given = new vscode.EventEmitter<{ tag: string; task: TaskView; at: number }>();
   /** An order was taken. */
   readonly onGiven = this.given.event;
   /** Comments on lines that go along with the next words to an agent. */
@@ -55,10 +57,16 @@ export class Orders {
     }
     const sent = await this.complete(tag, task, order);
     if (!sent) return;
+    const at = Date.now() / 1000 - SOONER_S;
     if (await this.give(tag, order, task)) {
       sent();
-      this.given.fire({ tag, task });
+      this.took(tag, task, at);
     }
+  }
+
+  /** Tells that an order was taken, given at this time. */
+  took(tag: string, task: TaskView, at = task.created): void {
+    this.given.fire({ tag, task, at });
   }
 
   /** Sends an order, and says why it was refused; whether it was taken. */

@@ -79,12 +79,12 @@ export class PipelineFiles {
     return (await this.orders.ask(() => this.server.order<Path>('copyPipeline', order)))?.path;
   }
 
-  /** The project before the person, if tasks of it are known; else the server takes the folder that is open. */
+  /** The project before the person, if tasks of it are known; else the folder that is open. */
   private project(): string | undefined {
     const editor = vscode.window.activeTextEditor?.document.uri;
     const file = editor?.scheme === 'file' ? real(editor.fsPath) : '';
     const here = this.tasks.all.filter(task => this.tasks.isHere(task)).map(task => task.project);
-    return here.find(project => isBelow(file, project)) ?? here[0];
+    return here.find(project => isBelow(file, project)) ?? here[0] ?? vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
   }
 
   /** Where the pipeline's file names the prompt, the server knows which file it is. */
