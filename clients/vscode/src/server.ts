@@ -21,7 +21,7 @@ import { DaemonView, PROTOCOL, Refusal } from './protocol';
 
 export type ServerState = 'starting' | 'running' | 'missing' | 'failed';
 
-interface News {
+export interface News {
   'promptside/task': TaskNews;
   'promptside/gone': GoneNews;
   'promptside/activity': ActivityNews;
