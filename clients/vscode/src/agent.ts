@@ -34,7 +34,7 @@ export class Agent {
     try {
       const { checks } = await this.server.request<Doctor>('promptside/query', { type: 'doctor' });
       const set = vscode.workspace.getConfiguration('promptside').get<string>('agent.default', '');
-      this.become(set !== 'rehearsal' && checks.some(check => check.name === 'claude' && !check.ok));
+      this.become(this.tasks.all.length === 0 && set !== 'rehearsal' && checks.some(check => check.name === 'claude' && !check.ok));
     } catch {
       this.become(false); // what is wrong then is said by whoever needs it
     } finally {

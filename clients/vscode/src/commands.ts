@@ -98,9 +98,9 @@ export function register(parts: Parts): vscode.Disposable[] {
     });
   });
   command('tree.gate', argument => withTask(argument, task => task.waiting_for !== null, openDocument));
-  command('tree.open', () => withTask(tree.view.selection[0], () => true, openDocument));
-  command('tree.panel', () => vscode.commands.executeCommand('promptside.openPanel', tree.view.selection[0]));
-  command('tree.abandon', () => vscode.commands.executeCommand('promptside.abandon', tree.view.selection[0]));
+  command('tree.open', async () => withTask(await tree.focused(), () => true, openDocument));
+  command('tree.panel', () => tree.focused().then(node => vscode.commands.executeCommand('promptside.openPanel', node)));
+  command('tree.abandon', () => tree.focused().then(node => vscode.commands.executeCommand('promptside.abandon', node)));
   command('primary', async () => {
     const task = here.active;
     const offer = task?.offers.find(one => one.primary) ?? undefined;

@@ -45,6 +45,21 @@ export class TaskTree {
     vscode.workspace.onDidGrantWorkspaceTrust(() => this.soon());
   }
 
+  /** What the keys of the tree are about. The editor tells which rows are selected, but not which one has the focus. */
+  async focused(): Promise<Node | undefined> {
+    const before = this.view.selection;
+    await vscode.commands.executeCommand('list.toggleSelection');
+    const after = this.view.selection;
+    const added = after.find(node => !before.includes(node));
+    if (added) {
+      if (before.length > 0) void this.view.reveal(added, { select: true, focus: false });
+      return added;
+    }
+    const removed = before.find(node => !after.includes(node));
+    if (removed) await vscode.commands.executeCommand('list.toggleSelection');
+    return removed ?? before[0];
+  }
+
   private soon(): void {
     this.due ??= setTimeout(() => {
       this.due = undefined;
