@@ -45,7 +45,7 @@ def test_in_the_extension_host(user: User, open_window: Callable[..., Workbench]
     results = json.loads(found.read_text())
     failed = {name: said for name, said in results.items() if said != "ok"}
     assert not failed, "\n".join(f"{name}\n    {said}" for name, said in failed.items())
-    assert len(results) == 15
+    assert len(results) == 16
 
 
 def _bundle(into: Path) -> None:

@@ -3,6 +3,7 @@
 import * as fs from 'node:fs/promises';
 import * as path from 'node:path';
 import './commands';
+import './selection';
 import './keys';
 import './program';
 import './tree';

@@ -5,6 +5,9 @@ import type { News } from '../../../clients/vscode/src/server';
 import { Tasks } from '../../../clients/vscode/src/tasks';
 import type { TaskView } from '../../../clients/vscode/src/protocol';
 
+const DEADLINE_MS = 40_000;
+const LOOK_MS = 100;
+
 type Test = () => void | Promise<void>;
 
 const tests: [string, Test][] = [];
@@ -53,5 +56,16 @@ export class Feed {
   task(view: TaskView): TaskView {
     this.tell('promptside/task', { project: view.project, seq: view.seq, task: view });
     return view;
+  }
+}
+
+/** What is there at last; looked for again and again. */
+export async function until<T>(find: () => T | undefined | Promise<T | undefined>): Promise<T> {
+  const due = Date.now() + DEADLINE_MS;
+  for (;;) {
+    const found = await find();
+    if (found !== undefined) return found;
+    if (Date.now() > due) throw new Error('it did not come to that');
+    await new Promise(resolve => setTimeout(resolve, LOOK_MS));
   }
 }
