@@ -1,6 +1,6 @@
 """Takes the pictures of docs/vscode.md, in the real editor; collected only when it is named.
 
-    pytest tests/vscode/pictures.py
+pytest tests/vscode/pictures.py
 """
 
 from collections.abc import Callable
@@ -17,7 +17,9 @@ LOOK = {"workbench.colorTheme": "Default Light Modern", "breadcrumbs.enabled": F
 
 def test_pictures(user: User, open_window: Callable[..., Workbench]) -> None:
     sample(user)
-    window = open_window(settings=LOOK, machine={"promptside.agent.default": "rehearsal"}, width=1180, height=640)
+    window = open_window(
+        settings=LOOK, machine={"promptside.agent.default": "rehearsal"}, width=1180, height=640
+    )
     page = window.page
 
     def take(name: str) -> None:
@@ -56,9 +58,11 @@ def test_pictures(user: User, open_window: Callable[..., Workbench]) -> None:
     expect(page.locator(".multiDiffEntry .view-line").first).to_be_visible()
     take("changes")
     window.open_file("README.md")
+    page.keyboard.press("Control+g")
+    window.fill(":12")
     window.palette("Comment on This Line for the Agent")
     words = page.locator(".review-widget .monaco-editor").first
     expect(words).to_be_visible()
     words.click()
-    page.keyboard.type("Say what a stop list is first.")
+    page.keyboard.type("Say what a stop list is before you use the word.")
     take("comment")

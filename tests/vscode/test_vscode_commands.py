@@ -1,4 +1,4 @@
-"""Commands that only the palette and the keys have: pipelines, attempts, the terminal, the tree's keys (UX 3.1, 3.7)."""
+"""What only the palette and the keys have: pipelines, attempts, the terminal, the keys of the tree (UX 3.1, 3.7)."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Whatever is missing, the view and the status bar say one clear next step, and no message pops up (issue 4, done 4)."""
+"""Whatever is missing, the view and the status bar say one clear next step, and no message pops up (ED-7)."""
 
 import json
 import sys
