@@ -25,6 +25,14 @@ settings.register_profile(
 settings.load_profile("suite")
 
 
+COUNT = Path(__file__).parent / "count.txt"
+"""How many tests there are. A run of the whole that ran another number of them has failed."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--whole", action="store_true", help="this is a run of everything: count the tests")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """A place for the run; the workers of pytest-xdist share the one of the process that started them."""
     os.umask(0o022)  # what tests write down must not depend on who runs them
@@ -43,6 +51,22 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
     if left:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
         sys.stderr.write("\n".join(("", "Left behind, and ended now:", *left, "")))
+    if session.config.getoption("whole"):
+        _count(session)
+
+
+def _count(session: pytest.Session) -> None:
+    """Say how many tests were run, beside how many there have to be."""
+    reports = session.config.pluginmanager.get_plugin("terminalreporter").stats
+    run, skipped = (sum(len(reports.get(kind, ())) for kind in kinds) for kinds in (RUN, ("skipped",)))
+    kept = int(COUNT.read_text(encoding="utf-8"))
+    sys.stdout.write(f"\n{run} tests were run and {skipped} skipped; tests/{COUNT.name} has {kept} in all.\n")
+    if run + skipped != kept and session.exitstatus == pytest.ExitCode.OK:
+        sys.stdout.write("Some were left out or are new. If that is right, write the new number there.\n")
+        session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+
+RUN = ("passed", "failed", "error", "xfailed", "xpassed")
 
 
 @pytest.fixture
