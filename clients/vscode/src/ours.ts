@@ -96,3 +96,8 @@ export interface Shown {
   uri: string;
   shown: boolean;
 }
+
+/** How an attempt is gone on with in a terminal. */
+export interface TakenOver {
+  terminal: { title: string; command: string[]; cwd: string; env: Record<string, string> };
+}
