@@ -1,37 +1,24 @@
-"""VS Code as people have it: code-server in a headless Chromium, with the packaged extension and a daemon of its own.
+"""VS Code as people have it: code-server in a headless Chromium, with the packaged extension and a daemon of its own."""
 
-Collected only where PROMPTSIDE_VSCODE names the directory with `node_modules/code-server`; Playwright is needed too.
-"""
-
-import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from rig.user import User
 
-if TYPE_CHECKING:
-    from vscode_rig.code_server import CodeServer
-    from vscode_rig.workbench import Workbench
+sys.path.insert(0, str(Path(__file__).parent))
 
-WHERE = os.environ.get("PROMPTSIDE_VSCODE")
-if WHERE is None:
-    collect_ignore_glob = ["test_*"]
-else:
-    import sys
-
-    sys.path.insert(0, str(Path(__file__).parent))
+from vscode_rig.code_server import CodeServer, install
+from vscode_rig.workbench import Workbench, chromium
 
 
 @pytest.fixture(scope="session")
-def code_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator["CodeServer"]:
+def code_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodeServer]:
     """One server for all stories, with the extension as `code --install-extension` leaves it."""
-    from vscode_rig.code_server import CodeServer, install
-
-    assert WHERE is not None
-    extensions = install(Path(WHERE), tmp_path_factory.mktemp("extensions"))
-    server = CodeServer(Path(WHERE), extensions, tmp_path_factory.mktemp("code-server"))
+    extensions = install(tmp_path_factory.mktemp("extensions"))
+    server = CodeServer(extensions, tmp_path_factory.mktemp("code-server"))
     yield server
     server.close()
 
@@ -39,19 +26,15 @@ def code_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator["CodeServe
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One browser for all stories, which keeps what it has loaded and compiled."""
-    from vscode_rig.workbench import chromium
-
     with chromium(tmp_path_factory.mktemp("browser")) as browser:
         yield browser
 
 
 @pytest.fixture
 def open_window(
-    browser: Any, code_server: "CodeServer", user: User, request: pytest.FixtureRequest
-) -> Iterator[Callable[..., "Workbench"]]:
+    browser: Any, code_server: CodeServer, user: User, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Workbench]]:
     """Opens the person's project in a window; a picture of it is kept."""
-    from vscode_rig.workbench import Workbench
-
     made: list[Workbench] = []
 
     def start(**settings: Any) -> Workbench:

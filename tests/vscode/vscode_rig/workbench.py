@@ -127,6 +127,17 @@ class Workbench:
         self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.click()
         self.page.locator(".tabs-container .tab.active", has_text=name).wait_for()
 
+    def expand(self, words: str, inside: str) -> None:
+        """Open a row of the tree, and see what is in it; a tree that is just being redrawn forgets a click."""
+        row = self.row(words)
+
+        def opened() -> bool:
+            if row.get_attribute("aria-expanded") != "true":
+                row.locator(".monaco-tl-twistie").click()
+            return self.row(inside).is_visible()
+
+        self.until(opened)
+
     def until(self, condition: Callable[[], bool]) -> None:
         """Looks again and again, while the window goes on."""
         due = time.monotonic() + TIMEOUT_MS / 1000
