@@ -158,12 +158,17 @@ class Panel:
         if self.page.locator(".editor-group-container").count() == 1:
             self.command("View: Move Editor into Right Group")
             expect(self.page.locator(".editor-group-container")).to_have_count(2)
-        self.command("View: Toggle Primary Side Bar Visibility")
 
     def command(self, title: str) -> None:
-        """A command of the editor's own."""
-        self.page.keyboard.press("F1")
+        """A command of the editor's own; a key that is pressed while focus moves may go nowhere."""
         box = self.page.locator(".quick-input-widget input.input")
+
+        def asked() -> bool:
+            if not box.is_visible():
+                self.page.keyboard.press("F1")
+            return box.is_visible()
+
+        self.window.until(asked)
         box.fill(f">{title}")
         self.page.locator(".quick-input-list .monaco-list-row", has_text=title).first.click()
 
@@ -190,6 +195,13 @@ class Panel:
         script.write_text(f"#!{sys.executable}\n{EDITOR.format(old=old, new=new)}", encoding="utf-8")
         script.chmod(0o700)
         self.user.promptside("open", "1", code=None, more={"EDITOR": str(script)})
+
+    def beside(self, name: str) -> None:
+        """Have the document that waits now beside the panel, in place of the one before."""
+        self.page.keyboard.press("Control+1")
+        expect(self.document).to_have_class(re.compile(r"\bactive\b"))
+        self.window.row(TITLE).click()
+        expect(self.document.locator(".tab.active", has_text=name)).to_be_visible()
 
     def press(self, title: str) -> None:
         """A button below the form, which is not blocked now."""
@@ -235,13 +247,16 @@ def test_questions_and_options_by_mouse(user: User, open_window: Callable[..., W
     panel.window.picture("text")
     panel.press("Approve")
     panel.opens("options")
+    panel.beside("high-level-approaches.md")
     expect(panel.form.locator(":checked")).to_have_count(0)
     panel.blocked("Approve", "Select 1 option")
     radios = panel.form.get_by_role("radio")
     radios.nth(1).click()
+    panel.written("- [x] Select B")
     panel.window.picture("options")
     panel.form.locator(".card").nth(0).locator("h3").click()
     expect(panel.form.locator(":checked")).to_have_count(1)
+    panel.written("- [x] Select A")
     user.until(lambda task: task["waiting_for"]["gate"]["selected"] == ["A"])
     panel.press("Approve")
     user.until(lambda task: (task["waiting_for"] or {}).get("stage") == "parts")
@@ -316,9 +331,11 @@ def test_permission_checklist_and_fields_by_key(user: User, open_window: Callabl
     user.until(lambda task: (task["waiting_for"] or {}).get("kind") == "gate")
     panel.press("Approve")
     panel.opens("checklist")
+    panel.beside("security-review.md")
     checklist(panel)
     panel.press("Approve")
     panel.opens("fields")
+    panel.beside("entry.md")
     fields(panel)
     panel.press("Approve")
     user.until(lambda task: task["state"] == "completed")
@@ -340,7 +357,7 @@ def permission(panel: Panel) -> None:
     panel.page.keyboard.press("Enter")
     expect(card).to_have_count(0)
     (asked,) = [one for one in panel.user.task()["decisions"] if one["kind"] == "permission"]
-    assert (asked["status"], asked["answer"]) == ("denied", "Run one test only.")
+    assert (asked["status"], asked["answer"]) == ("denied", "denied: Run one test only.")
 
 
 def checklist(panel: Panel) -> None:
@@ -368,7 +385,8 @@ def checklist(panel: Panel) -> None:
     form.get_by_role("button", name="Tick all infos").focus()
     keys.press("Enter")
     expect(form.locator(".sev").last).to_contain_text("3 of 3")
-    panel.frame.get_by_role("button", name=re.compile("^Approve")).click()
+    panel.frame.get_by_role("button", name=re.compile("^Approve")).focus()
+    keys.press("Enter")
     expect(form.get_by_text("W2 is not ticked.")).to_be_visible()
     panel.window.picture("checklist")
     form.get_by_role("checkbox").nth(1).focus()

@@ -1,7 +1,8 @@
 // A checklist: points by severity, each with a tick, its place in the source and a note.
 
 import type { FormItem, FormView } from '../../src/protocol';
-import { describe, fill, fresh, icon, link, make } from './dom';
+import { describe, fresh, icon, link, make } from './dom';
+import { refill } from '../element';
 import { groups } from './answers';
 import { inline, place, Prose } from './prose';
 import { Said } from './said';
@@ -42,7 +43,7 @@ function count(heading: HTMLElement, group: string, ids: string[], sheet: Sheet)
   const severity = severityOf(sheet.form, ids[0]);
   const [name, role] = ICONS[severity] ?? ['circle-outline', 'muted'];
   const words = `${ticked} of ${points.length}`;
-  fill(heading, `${group} ${words}`, () => [
+  refill(heading, `${group} ${words}`, () => [
     icon(name, role),
     make('span', {}, group),
     ' ',
@@ -103,8 +104,8 @@ class Point implements Part {
   show(item: FormItem): void {
     const { ask, open } = this.sheet;
     this.now = tickOf(item);
-    fill(this.label, item.title, () => [make('span', { class: 'muted id' }, item.id), ' ', inline(ask, item.title)]);
-    fill(this.where, `${item.path}:${item.path_line}`, () => [item.path !== '' && place(ask, item.path, item.path_line)]);
+    refill(this.label, item.title, () => [make('span', { class: 'muted id' }, item.id), ' ', inline(ask, item.title)]);
+    refill(this.where, `${item.path}:${item.path_line}`, () => [item.path !== '' && place(ask, item.path, item.path_line)]);
     this.body.show(item.body);
     this.tick.checked = this.now.ticked;
     this.tick.disabled = this.note.element.disabled = !open;
@@ -115,7 +116,7 @@ class Point implements Part {
     const noted = this.opened || this.now.note !== '';
     this.noteRow.hidden = !noted;
     const offers = open ? this.sheet.offers(item.id) : [];
-    fill(this.acts, JSON.stringify([open && !noted, offers]), () => [
+    refill(this.acts, [open && !noted, offers], () => [
       open && !noted && this.add,
       ...offers.map(offer =>
         link(offer.title, () => !offer.blocked && ask.give(offer), {

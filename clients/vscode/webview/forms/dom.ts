@@ -28,18 +28,11 @@ export function icon(name: string, role = ''): HTMLElement {
 
 /** A button that looks like a link. */
 export function link(title: string, act: () => void, more: Attributes = {}): HTMLButtonElement {
-  return make('button', { type: 'button', class: 'link', click: act, ...more }, title);
+  return make('button', { type: 'button', class: 'link', 'data-key': title, click: act, ...more }, title);
 }
 
 export function button(title: string, act: () => void, more: Attributes = {}): HTMLButtonElement {
-  return make('button', { type: 'button', class: 'btn s', click: act, ...more }, title);
-}
-
-/** Puts children in, unless they are there already: what is not touched keeps focus, selection and scroll. */
-export function fill(element: HTMLElement, key: string, children: () => Child[]): void {
-  if (element.dataset['drawn'] === key) return;
-  element.dataset['drawn'] = key;
-  element.replaceChildren(...children().filter((child): child is Node | string => Boolean(child)));
+  return make('button', { type: 'button', class: 'btn s', 'data-key': title, click: act, ...more }, title);
 }
 
 /** Names what describes a control; none takes it away. */

@@ -3,7 +3,8 @@
 import type { FormItem } from '../../src/protocol';
 import { asText, fieldValue, finding, fromText, groups, reply } from './answers';
 import { Choices } from './choices';
-import { describe, fill, fresh, icon, make } from './dom';
+import { describe, fresh, icon, make } from './dom';
+import { refill } from '../element';
 import { inline, place, Prose } from './prose';
 import { Said } from './said';
 import type { Part, Sheet } from './sheet';
@@ -94,13 +95,13 @@ class Field implements Part {
 
   show(item: FormItem): void {
     const { ask } = this.sheet;
-    fill(this.title, JSON.stringify([item.title, item.required]), () => [
+    refill(this.title, [item.title, item.required], () => [
       make('span', {}, this.asked ? `${item.id} · ` : '', this.asked ? inline(ask, item.title) : item.title),
       item.required && make('span', { class: 'req', 'aria-hidden': 'true', title: 'required' }, ' *'),
       item.required && make('span', { class: 'hidden' }, ' required'),
     ]);
     const found = this.asked ? finding(item.body) : undefined;
-    fill(this.place, JSON.stringify(found ?? null), () => [
+    refill(this.place, found ?? null, () => [
       found && found.path !== '' && place(ask, found.path, found.line),
       found && found.impact !== '' && make('span', { class: 'impact' }, icon(...impact(found.impact)), `Impact: ${found.impact}`),
     ]);

@@ -4,7 +4,8 @@
 import type { FormView } from '../../src/protocol';
 import type { Ask } from '../ask';
 import { checklist } from './checklist';
-import { button, fill, icon, link, make } from './dom';
+import { button, icon, link, make } from './dom';
+import { refill } from '../element';
 import { fields, questions } from './fields';
 import { options } from './options';
 import { difference, Prose } from './prose';
@@ -96,7 +97,7 @@ class Frame {
   show(): void {
     const { form, ask } = this.sheet;
     const suggestions = this.sheet.open ? form.suggestions : [];
-    fill(this.lead, JSON.stringify([form.sentence, form.waits, suggestions]), () => [
+    refill(this.lead, [form.sentence, form.waits, suggestions], () => [
       form.waits && make('p', { class: 'muted' }, sentence(form)),
       ...suggestions.map(({ title, answers }) =>
         button(title, () => {
@@ -109,8 +110,8 @@ class Frame {
     const mends = this.sheet.mends();
     const notes = form.notes.filter(note => !form.items.some(item => item.id === note.item));
     const removes = form.offers.filter(offer => offer.command === 'promptside.removeNotes');
-    const key = JSON.stringify([errors, warnings, mends, notes, removes, form.difference]);
-    fill(this.above, key, () => [
+    const key = [errors, warnings, mends, notes, removes, form.difference];
+    refill(this.above, key, () => [
       errors.length + mends.length > 0 &&
         notice('error', 'bad', [
           ...(errors.length > 0 ? errors : UNREAD).map(({ text, line }) => {

@@ -1,7 +1,8 @@
 // Options as cards; with one to be selected they are radio buttons, with more check boxes.
 
 import type { FormItem } from '../../src/protocol';
-import { describe, fill, fresh, icon, make } from './dom';
+import { describe, fresh, icon, make } from './dom';
+import { refill } from '../element';
 import { inline, Prose } from './prose';
 import { Said } from './said';
 import type { Part, Sheet } from './sheet';
@@ -49,12 +50,12 @@ class Card implements Part {
 
   show(item: FormItem): void {
     const { ask } = this.sheet;
-    fill(this.title, JSON.stringify([item.title, item.recommended]), () => [
+    refill(this.title, [item.title, item.recommended], () => [
       make('span', {}, `${item.id} · `, inline(ask, item.title)),
       item.recommended && make('span', { class: 'pill' }, 'recommended'),
     ]);
     this.body.show(item.body);
-    fill(this.reasons, JSON.stringify([item.pros, item.cons]), () => [
+    refill(this.reasons, [item.pros, item.cons], () => [
       list('For', 'add', 'ok', item.pros, text => inline(ask, text)),
       list('Against', 'remove', 'bad', item.cons, text => inline(ask, text)),
     ]);

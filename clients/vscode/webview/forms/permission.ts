@@ -2,7 +2,8 @@
 
 import type { DecisionView, Offer, TaskView } from '../../src/protocol';
 import type { Ask } from '../ask';
-import { button, fill, fresh, icon, make } from './dom';
+import { button, fresh, icon, make } from './dom';
+import { refill } from '../element';
 import { inline } from './prose';
 
 const cards = new WeakMap<HTMLElement, Map<string, Card>>();
@@ -64,18 +65,18 @@ class Card {
 
   show(asked: DecisionView, stage: string, offers: Offer[], ask: Ask): void {
     const sentence = asked.text || `The agent wants to use ${asked.tool} in ${stage}.`;
-    fill(this.title, sentence, () => [inline(ask, sentence)]);
-    fill(this.what, asked.what, () => [asked.what]);
+    refill(this.title, sentence, () => [inline(ask, sentence)]);
+    refill(this.what, asked.what, () => [asked.what]);
     this.what.setAttribute('aria-label', `${asked.tool}, exactly`);
     const why = [asked.tool, asked.why].filter(Boolean).join(' · ');
-    fill(this.why, why, () => [why]);
+    refill(this.why, why, () => [why]);
     this.deny = () => {
       const offer = offers.find(one => one.needs_text);
       if (!offer) return;
       ask.give(offer, { text: this.word.value.trim() });
       this.toggle(false);
     };
-    fill(this.acts, JSON.stringify(offers), () =>
+    refill(this.acts, offers, () =>
       offers.map(offer => {
         const act = (): void => {
           if (offer.blocked !== null) return;

@@ -1,7 +1,8 @@
 // Markdown of an agent, or of a person, where a form has it.
 
 import type { Ask } from '../ask';
-import { fill, icon, link, make } from './dom';
+import { icon, link, make } from './dom';
+import { refill } from '../element';
 
 /** A title: its code, emphasis and links, but no block. */
 export function inline(ask: Ask, text: string): HTMLElement {
@@ -23,7 +24,7 @@ export class Prose {
   }
 
   show(text: string): void {
-    fill(this.element, text, () => (text.trim() ? [this.ask().markdown(text)] : []));
+    refill(this.element, text, () => (text.trim() ? [this.ask().markdown(text)] : []));
     this.element.hidden = !text.trim();
   }
 }

@@ -1,7 +1,8 @@
 // What is said of an item below it: what can't be read there, what it lacks, and the notes to the agent.
 
 import type { FormItem, FormNote, FormView } from '../../src/protocol';
-import { fill, fresh, icon, link, make } from './dom';
+import { fresh, icon, link, make } from './dom';
+import { refill } from '../element';
 import type { Sheet } from './sheet';
 
 export class Said {
@@ -18,8 +19,8 @@ export class Said {
     const lacks = (tried || !quiet) && !local && problems.length === 0 ? item.lacks : '';
     const notes = form.notes.filter(note => note.item === item.id);
     const mends = problems.some(([severity]) => severity === 'error') ? this.sheet.mends(item.id) : [];
-    const key = JSON.stringify([problems, local, lacks, tried, notes, mends]);
-    fill(this.element, key, () => [
+    const key = [problems, local, lacks, tried, notes, mends];
+    refill(this.element, key, () => [
       ...problems.map(([severity, text]) => hint(severity, text)),
       local && hint('error', local),
       mends.length > 0 &&
