@@ -8,6 +8,7 @@ import type { FormNews, Shown } from './ours';
 import type { Orders } from './orders';
 import type { Outputs } from './output';
 import type { Pages } from './pages';
+import type { Panels } from './panel';
 import type { DaemonView, RuleView, TaskView, TrustView } from './protocol';
 import type { Server } from './server';
 import { documentOf, fileOf, newest, Tasks } from './tasks';
@@ -24,6 +25,7 @@ export interface Parts {
   changes: ChangedFiles;
   comments: LineComments;
   pages: Pages;
+  panels: Panels;
   log: vscode.LogOutputChannel;
 }
 
@@ -41,7 +43,7 @@ const STARTS = ['run', 'retry', 'redo', 'resume'];
 const INSTALL = 'python3 -m pip install promptside';
 
 export function register(parts: Parts): vscode.Disposable[] {
-  const { server, tasks, here, orders, tree, outputs, changes, comments, pages, log } = parts;
+  const { server, tasks, here, orders, tree, outputs, changes, comments, pages, panels, log } = parts;
   const made: vscode.Disposable[] = [];
   const command = (name: string, perform: (...given: unknown[]) => unknown) => {
     made.push(vscode.commands.registerCommand(`promptside.${name}`, perform));
@@ -233,8 +235,11 @@ export function register(parts: Parts): vscode.Disposable[] {
     command(name, argument => orders.give(name, given(argument)));
   }
 
-  // The panel takes this place; until it is there, a task's document is what can be opened of it.
-  command('openPanel', argument => withTask(argument, () => true, openDocument));
+  command('openPanel', async argument => {
+    const at = given(argument);
+    const task = tasks.all.length > 0 ? await here.target(at) : undefined;
+    if (task || tasks.all.length === 0) panels.show(task, at['preserveFocus'] === true); // without a task it says how to begin
+  });
 
   made.push(orders.onGiven(({ tag, task }) => {
     if (tag === 'approve') void vscode.commands.executeCommand('setContext', 'promptside.approved', true);

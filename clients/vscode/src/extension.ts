@@ -11,6 +11,7 @@ import { Notices } from './notices';
 import { Orders } from './orders';
 import { Outputs } from './output';
 import { Pages } from './pages';
+import { Panels } from './panel';
 import { onEnvironment } from './program';
 import { Server } from './server';
 import { StatusItem } from './status';
@@ -30,10 +31,11 @@ export function activate(context: vscode.ExtensionContext): void {
   const changes = new ChangedFiles(running, tasks, here, orders);
   const comments = new LineComments(changes, tasks, orders);
   const pages = new Pages(running);
+  const panels = new Panels({ server: running, tasks, here, orders }, vscode.Uri.joinPath(context.extensionUri, 'dist'));
   new Notices(tasks, tree, outputs, here);
   context.subscriptions.push(
-    log, tree.view, outputs, changes, comments, pages, new StatusItem(running, tasks), new Buffers(tasks),
-    ...register({ server: running, tasks, here, orders, tree, outputs, changes, comments, pages, log }),
+    log, tree.view, outputs, changes, comments, pages, panels, new StatusItem(running, tasks), new Buffers(tasks),
+    ...register({ server: running, tasks, here, orders, tree, outputs, changes, comments, pages, panels, log }),
     vscode.workspace.onDidChangeConfiguration(event => {
       if (event.affectsConfiguration('promptside.daemon.path')) void running.start();
     }),
