@@ -8,6 +8,7 @@ import type { FormNews, Shown, TakenOver } from './ours';
 import type { Orders } from './orders';
 import type { Outputs } from './output';
 import type { Pages } from './pages';
+import type { Panels } from './panel';
 import type { PipelineFiles } from './pipelines';
 import type { DaemonView, RuleView, TaskView } from './protocol';
 import type { Server } from './server';
@@ -28,6 +29,7 @@ export interface Parts {
   pages: Pages;
   files: PipelineFiles;
   trust: Trust;
+  panels: Panels;
   log: vscode.LogOutputChannel;
   /** Where the extension's own files are. */
   home: vscode.Uri;
@@ -46,7 +48,7 @@ const CHANGES_A_DRAFT = ['takeMine', 'takeTheirs', 'note', 'editDraft'];
 const STARTS = ['run', 'retry', 'redo', 'resume'];
 
 export function register(parts: Parts): vscode.Disposable[] {
-  const { server, tasks, here, orders, tree, outputs, changes, comments, pages, files, trust, log, home } = parts;
+  const { server, tasks, here, orders, tree, outputs, changes, comments, pages, panels, files, trust, log, home } = parts;
   const made: vscode.Disposable[] = [];
   const command = (name: string, perform: (...given: unknown[]) => unknown) => {
     made.push(vscode.commands.registerCommand(`promptside.${name}`, perform));
@@ -241,8 +243,11 @@ export function register(parts: Parts): vscode.Disposable[] {
     command(name, argument => orders.give(name, given(argument)));
   }
 
-  // The panel takes this place; until it is there, a task's document is what can be opened of it.
-  command('openPanel', argument => withTask(argument, () => true, openDocument));
+  command('openPanel', async argument => {
+    const at = given(argument);
+    const task = tasks.all.length > 0 ? await here.target(at) : undefined;
+    if (task || tasks.all.length === 0) panels.show(task, at['preserveFocus'] === true); // without a task it says how to begin
+  });
 
   made.push(orders.onGiven(({ tag, task, at }) => {
     if (tag === 'approve') void vscode.commands.executeCommand('setContext', 'promptside.approved', true);

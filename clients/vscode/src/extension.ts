@@ -12,6 +12,7 @@ import { Notices } from './notices';
 import { Orders } from './orders';
 import { Outputs } from './output';
 import { Pages } from './pages';
+import { Panels } from './panel';
 import { PipelineFiles } from './pipelines';
 import { onEnvironment } from './program';
 import { Server } from './server';
@@ -33,13 +34,14 @@ export function activate(context: vscode.ExtensionContext): void {
   const changes = new ChangedFiles(running, tasks, here, orders);
   const comments = new LineComments(changes, tasks, orders);
   const pages = new Pages(running);
+  const panels = new Panels({ server: running, tasks, here, orders }, vscode.Uri.joinPath(context.extensionUri, 'dist'));
   const files = new PipelineFiles(running, tasks, orders);
   const trust = new Trust(running, tasks, orders);
   const agent = new Agent(running, tasks, tree);
   new Notices(tasks, tree, outputs, here);
   context.subscriptions.push(
-    log, tree.view, outputs, changes, comments, pages, new StatusItem(running, tasks, agent), new Buffers(tasks),
-    ...register({ server: running, tasks, here, orders, tree, outputs, changes, comments, pages, files, trust, log, home: context.extensionUri }),
+    log, tree.view, outputs, changes, comments, pages, panels, new StatusItem(running, tasks, agent), new Buffers(tasks),
+    ...register({ server: running, tasks, here, orders, tree, outputs, changes, comments, pages, panels, files, trust, log, home: context.extensionUri }),
     vscode.workspace.onDidChangeConfiguration(event => {
       if (event.affectsConfiguration('promptside.daemon.path')) void running.start(true);
       else if (event.affectsConfiguration('promptside.agent') || event.affectsConfiguration('promptside.pipeline')) void running.configure();
