@@ -37,7 +37,8 @@ def test_each_first_step_is_said(user: User, open_window: Callable[..., Workbenc
     window.picture("no-program")
     side.locator(".monaco-button", has_text="How to Install").click()
     window.see_tab("install.md")
-    window.until(lambda: any("Installing Promptside" in frame.content() for frame in window.page.frames[1:]))
+    page = window.page.frame_locator("iframe.webview").frame_locator("#active-frame")
+    expect(page.locator("h1")).to_have_text("Installing Promptside")
     window.picture("install")
 
     window.install_in_venv(user)
