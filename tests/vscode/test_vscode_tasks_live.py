@@ -57,6 +57,5 @@ def test_run_and_approve_by_keyboard(user: User, open_window: Callable[..., Work
     window.palette("Redo Stage with Feedback…")
     window.fill("Put the tests first.")
     user.until(lambda task: len(task["stages"][2]["attempts"]) == 2 and task["waiting_for"] is not None)
-    window.row("Leave common words out").locator(".monaco-tl-twistie").click()
-    window.see_row("waits for you, attempt 2")
+    window.expand("Leave common words out", "waits for you, attempt 2")
     window.picture("redone")

@@ -4,14 +4,17 @@ import * as vscode from 'vscode';
 import type { ChangedFiles } from './changes';
 import type { LineComments } from './comments';
 import { Given, given, Here } from './here';
-import type { FormNews, Shown } from './ours';
+import type { FormNews, Shown, TakenOver } from './ours';
 import type { Orders } from './orders';
 import type { Outputs } from './output';
 import type { Pages } from './pages';
-import type { DaemonView, RuleView, TaskView, TrustView } from './protocol';
+import type { Panels } from './panel';
+import type { PipelineFiles } from './pipelines';
+import type { DaemonView, RuleView, TaskView } from './protocol';
 import type { Server } from './server';
 import { documentOf, fileOf, newest, Tasks } from './tasks';
 import { can, Node, TaskTree } from './tree';
+import type { Trust } from './trust';
 import { cut, oneLine } from './words';
 
 export interface Parts {
@@ -24,13 +27,18 @@ export interface Parts {
   changes: ChangedFiles;
   comments: LineComments;
   pages: Pages;
+  files: PipelineFiles;
+  trust: Trust;
+  panels: Panels;
   log: vscode.LogOutputChannel;
+  /** Where the extension's own files are. */
+  home: vscode.Uri;
 }
 
 /** Orders that need nothing but their task. */
 const ORDERS = [
   'run', 'approve', 'send', 'redo', 'retry', 'interrupt', 'stop', 'pause', 'resume', 'skip', 'goBack', 'takeBack',
-  'ready', 'abandon', 'archive', 'allow', 'deny', 'answer',
+  'ready', 'abandon', 'archive', 'allow', 'deny', 'answer', 'giveBack',
 ];
 /** Commands of the server that open something, or change only what is in the editor. */
 const SHOWS = ['showLack', 'openFile', 'showDifference', 'takeMine', 'takeTheirs', 'note', 'editDraft', 'showTranscript', 'showPrompt', 'showDocument'];
@@ -38,10 +46,9 @@ const ATTEMPTS = ['showTranscript', 'showPrompt', 'showDocument'];
 const CHANGES_A_DRAFT = ['takeMine', 'takeTheirs', 'note', 'editDraft'];
 /** After these a stage is at work, whose output may be looked at. */
 const STARTS = ['run', 'retry', 'redo', 'resume'];
-const INSTALL = 'python3 -m pip install promptside';
 
 export function register(parts: Parts): vscode.Disposable[] {
-  const { server, tasks, here, orders, tree, outputs, changes, comments, pages, log } = parts;
+  const { server, tasks, here, orders, tree, outputs, changes, comments, pages, panels, files, trust, log, home } = parts;
   const made: vscode.Disposable[] = [];
   const command = (name: string, perform: (...given: unknown[]) => unknown) => {
     made.push(vscode.commands.registerCommand(`promptside.${name}`, perform));
@@ -92,9 +99,10 @@ export function register(parts: Parts): vscode.Disposable[] {
       await (again ? vscode.commands.executeCommand('promptside.openPanel', argument) : openDocument(task));
     });
   });
-  command('tree.open', () => withTask(tree.view.selection[0], () => true, openDocument));
-  command('tree.panel', () => vscode.commands.executeCommand('promptside.openPanel', tree.view.selection[0]));
-  command('tree.abandon', () => vscode.commands.executeCommand('promptside.abandon', tree.view.selection[0]));
+  command('tree.gate', argument => withTask(argument, task => task.waiting_for !== null, openDocument));
+  command('tree.open', async () => withTask(await tree.focused(), () => true, openDocument));
+  command('tree.panel', () => tree.focused().then(node => vscode.commands.executeCommand('promptside.openPanel', node)));
+  command('tree.abandon', () => tree.focused().then(node => vscode.commands.executeCommand('promptside.abandon', node)));
   command('primary', async () => {
     const task = here.active;
     const offer = task?.offers.find(one => one.primary) ?? undefined;
@@ -108,8 +116,10 @@ export function register(parts: Parts): vscode.Disposable[] {
   command('newTask', async argument => {
     if (!orders.mayAct()) return;
     const at = given(argument);
-    const pipeline = vscode.workspace.getConfiguration('promptside').get('pipeline.default', '');
-    const where = at['uri'] === undefined ? selected() : {};
+    const where = at['uri'] === undefined && at['project'] === undefined ? await newHere() : {};
+    if (!where) return;
+    const place = vscode.Uri.parse(String(at['uri'] ?? where['uri'] ?? ''));
+    const pipeline = vscode.workspace.getConfiguration('promptside', place).get('pipeline.default', '');
     const shown = await orders.ask(() => server.order<Shown>('newTask', { ...(pipeline ? { pipeline } : {}), ...where, ...at }));
     if (shown && !shown.shown) await open(vscode.Uri.parse(shown.uri));
   });
@@ -122,9 +132,11 @@ export function register(parts: Parts): vscode.Disposable[] {
     const id = await orders.ask(() => server.order<number>('createTask', { ...at, uri }));
     if (id === undefined) return;
     await closeTab(uri);
-    const task = tasks.ofFile(vscode.Uri.parse(uri)).find(one => one.id === id);
-    if (task && at['run']) await onRun(task);
-    else if (task) await openDocument(task);
+    const task = await tasks.comes(() => tasks.ofFile(vscode.Uri.parse(uri)).find(one => one.id === id));
+    if (!task) return;
+    orders.took('newTask', task);
+    if (!at['run']) await openDocument(task);
+    else orders.took('run', task);
   });
   command('copyBranch', argument => withTask(argument, task => task.branch !== null, task => vscode.env.clipboard.writeText(task.branch ?? '')));
 
@@ -161,6 +173,16 @@ export function register(parts: Parts): vscode.Disposable[] {
     else orders.say('No open question has a recommended answer.');
     await server.request('promptside/closeForm', at).catch(() => undefined);
   }));
+  command('takeOver', argument => withTask(argument, task => can(task).includes('takeOver'), async task => {
+    const offer = task.offers.find(one => one.command === 'promptside.takeOver');
+    if (offer?.blocked) orders.say(offer.blocked);
+    if (offer?.blocked || !orders.mayAct()) return;
+    const begun = await orders.ask(() => server.order<TakenOver | null>('takeOver', { project: task.project, task: task.id, ...offer?.args }));
+    if (!begun?.terminal) return;
+    const { title, command: [shellPath = server.program, ...shellArgs], cwd, env } = begun.terminal;
+    const made = vscode.window.createTerminal({ name: title, shellPath, shellArgs, cwd, env, location: vscode.TerminalLocation.Editor, isTransient: true });
+    made.show();
+  }));
   command('undo', argument => changes.undo(given(argument)));
   command('takeFileBack', (...resources) => changes.undoFiles(resources.flat()));
 
@@ -179,6 +201,9 @@ export function register(parts: Parts): vscode.Disposable[] {
   command('sendComments', () => comments.send());
   command('history', argument => withTask(argument, () => true, task => pages.show('history', `Decisions of #${task.id}`, task.project, task.id)));
   command('pipelines', () => pages.show('pipelines', 'Pipelines'));
+  command('editPipeline', () => files.edit());
+  command('newPipeline', () => files.create());
+  command('editPrompt', () => files.prompt());
   command('doctor', () => pages.show('doctor', 'Set-up'));
 
   // --- the project and the machine ------------------------------------------------------------------------------
@@ -196,25 +221,10 @@ export function register(parts: Parts): vscode.Disposable[] {
       await orders.give('removeRule', { rule: chosen.rule.id });
     }
   });
-  command('trust', async argument => {
-    const project = given(argument)['project'];
-    const at = typeof project === 'string' ? { project } : {};
-    const found = await orders.ask(() => server.request<TrustView>('promptside/query', { type: 'trustState', ...at }));
-    if (!found) return;
-    if (found.items.length === 0 || found.state === 'trusted') {
-      void vscode.window.showInformationMessage(found.sentence || 'This project brings nothing of its own that would run.');
-      return;
-    }
-    const detail = [found.sentence, '', ...found.items.map(item => `${item.what}: ${item.path}${item.changed ? ' (changed)' : ''}`)].join('\n');
-    const answer = await vscode.window.showWarningMessage('Trust what this project brings?', { modal: true, detail }, 'Trust', 'Show');
-    if (answer === 'Trust') await orders.give('trust', { ...at, hash: found.hash });
-    for (const item of answer === 'Show' ? found.items : []) {
-      await orders.ask(() => server.order('openFile', { ...at, path: item.path, line: 1 }));
-    }
-  });
+  command('trust', argument => trust.show(String(given(argument)['project'] ?? '')));
   command('rehearse', () => {
     if (!orders.mayAct()) return;
-    terminal('Promptside rehearsal', `${quoted(server.program)} demo`, true);
+    terminal({ name: 'Promptside rehearsal' }, `${quoted(server.program)} demo`, true);
   });
   command('daemonStart', async () => {
     if (server.state === 'running') await orders.ask(() => server.order('daemonStart'));
@@ -228,43 +238,37 @@ export function register(parts: Parts): vscode.Disposable[] {
     else log.show();
   });
   command('restart', () => server.start(true));
-  command('install', () => terminal('Install Promptside', INSTALL, false));
+  command('install', () => vscode.commands.executeCommand('markdown.showPreview', vscode.Uri.joinPath(home, 'install.md')));
   for (const name of ['addProject', 'removeRule', 'renameProject', 'revokeTrust']) {
     command(name, argument => orders.give(name, given(argument)));
   }
 
-  // The panel takes this place; until it is there, a task's document is what can be opened of it.
-  command('openPanel', argument => withTask(argument, () => true, openDocument));
+  command('openPanel', async argument => {
+    const at = given(argument);
+    const task = tasks.all.length > 0 ? await here.target(at) : undefined;
+    if (task || tasks.all.length === 0) panels.show(task, at['preserveFocus'] === true); // without a task it says how to begin
+  });
 
-  made.push(orders.onGiven(({ tag, task }) => {
+  made.push(orders.onGiven(({ tag, task, at }) => {
     if (tag === 'approve') void vscode.commands.executeCommand('setContext', 'promptside.approved', true);
     if (tag === 'run') void vscode.commands.executeCommand('setContext', 'promptside.ran', true);
-    if (STARTS.includes(tag)) void onRun(task);
+    if (STARTS.includes(tag)) void onRun(task, at);
   }));
   return made;
 
   /** The output opens beside the code where the settings say so, once there is an attempt. */
-  async function onRun(task: TaskView): Promise<void> {
+  async function onRun(ordered: TaskView, at: number): Promise<void> {
     if (vscode.workspace.getConfiguration('promptside').get('output.open', 'onRun') !== 'onRun') return;
-    const due = Date.now() + BEGINS_MS;
-    const before = newest(task)?.attempt.id;
-    const begun = () => {
-      const now = tasks.task(task.project, task.id);
-      const found = now && newest(now);
-      if (!now || !found || found.attempt.id === before) return false;
-      outputs.show(now, found.stage, found.attempt, false);
-      return true;
-    };
-    if (begun()) return;
-    const listening = tasks.onChange(() => {
-      if (begun() || Date.now() > due) listening.dispose();
+    const begun = await tasks.comes(() => {
+      const task = tasks.task(ordered.project, ordered.id);
+      const found = task && newest(task);
+      return task && found && (found.attempt.started ?? 0) >= at ? { task, ...found } : undefined;
     });
+    if (begun) outputs.show(begun.task, begun.stage, begun.attempt, false);
   }
 }
 
 const DOUBLE_CLICK_MS = 400;
-/** How long after an order its attempt is still what was ordered. */
-const BEGINS_MS = 10_000;
 
 function takesOptions(task: TaskView): boolean {
   return task.waiting_for?.gate?.type === 'require_selection';
@@ -310,17 +314,23 @@ async function closeTab(uri: string): Promise<void> {
   if (mine.length > 0) await vscode.window.tabGroups.close(mine);
 }
 
-function selected(): Given {
+/** Where a new task belongs: what is selected in a file of the window, else the folder; undefined if none was chosen. */
+async function newHere(): Promise<Given | undefined> {
   const editor = vscode.window.activeTextEditor;
-  if (!editor || editor.document.uri.scheme !== 'file') return {};
-  const { start, end } = editor.selection;
-  const uri = editor.document.uri.toString();
-  if (editor.selection.isEmpty) return { uri };
-  return { uri, range: { start: { line: start.line, character: start.character }, end: { line: end.line, character: end.character } } };
+  if (editor?.document.uri.scheme === 'file' && vscode.workspace.getWorkspaceFolder(editor.document.uri)) {
+    const { start, end } = editor.selection;
+    const uri = editor.document.uri.toString();
+    if (editor.selection.isEmpty) return { uri };
+    return { uri, range: { start: { line: start.line, character: start.character }, end: { line: end.line, character: end.character } } };
+  }
+  const folders = vscode.workspace.workspaceFolders ?? [];
+  const folder = folders.length > 1 ? await vscode.window.showWorkspaceFolderPick({ placeHolder: 'A task for which project?' }) : folders[0];
+  // The server takes the folder that a file is in; this one is ours, so nothing of it goes into the task.
+  return folder && { uri: vscode.Uri.joinPath(folder.uri, '.promptside', 'DESK.md').toString() };
 }
 
-function terminal(name: string, words: string, run: boolean): void {
-  const made = vscode.window.createTerminal({ name });
+function terminal(options: vscode.TerminalOptions, words: string, run: boolean): void {
+  const made = vscode.window.createTerminal(options);
   made.show();
   made.sendText(words, run);
 }

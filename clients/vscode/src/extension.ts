@@ -1,21 +1,25 @@
 // Where everything is put together. Nothing is decided in this extension: it draws, asks, and hands on.
 
 import * as vscode from 'vscode';
+import { Agent } from './agent';
 import { Buffers } from './buffers';
 import { ChangedFiles } from './changes';
 import { register } from './commands';
 import { LineComments } from './comments';
 import { Here } from './here';
-import { middleware } from './lenses';
+import { middleware, showDiagnostics } from './lenses';
 import { Notices } from './notices';
 import { Orders } from './orders';
 import { Outputs } from './output';
 import { Pages } from './pages';
+import { Panels } from './panel';
+import { PipelineFiles } from './pipelines';
 import { onEnvironment } from './program';
 import { Server } from './server';
 import { StatusItem } from './status';
 import { Tasks } from './tasks';
 import { TaskTree } from './tree';
+import { Trust } from './trust';
 
 let server: Server | undefined;
 
@@ -25,17 +29,24 @@ export function activate(context: vscode.ExtensionContext): void {
   const tasks = new Tasks(running);
   const here = new Here(running, tasks);
   const orders = new Orders(running, tasks, here);
-  const tree = new TaskTree(tasks);
+  const tree = new TaskTree(running, tasks);
   const outputs = new Outputs(running, tasks);
   const changes = new ChangedFiles(running, tasks, here, orders);
   const comments = new LineComments(changes, tasks, orders);
   const pages = new Pages(running);
+  const panels = new Panels({ server: running, tasks, here, orders }, vscode.Uri.joinPath(context.extensionUri, 'dist'));
+  const files = new PipelineFiles(running, tasks, orders);
+  const trust = new Trust(running, tasks, orders);
+  const agent = new Agent(running, tasks, tree);
   new Notices(tasks, tree, outputs, here);
   context.subscriptions.push(
-    log, tree.view, outputs, changes, comments, pages, new StatusItem(running, tasks), new Buffers(tasks),
-    ...register({ server: running, tasks, here, orders, tree, outputs, changes, comments, pages, log }),
+    log, tree.view, outputs, changes, comments, pages, panels, new StatusItem(running, tasks, agent), new Buffers(tasks),
+    ...register({ server: running, tasks, here, orders, tree, outputs, changes, comments, pages, panels, files, trust, log, home: context.extensionUri }),
     vscode.workspace.onDidChangeConfiguration(event => {
-      if (event.affectsConfiguration('promptside.daemon.path')) void running.start();
+      if (event.affectsConfiguration('promptside.daemon.path')) void running.start(true);
+      else if (event.affectsConfiguration('promptside.agent') || event.affectsConfiguration('promptside.pipeline')) void running.configure();
+      if (event.affectsConfiguration('promptside.lenses')) running.drawLenses();
+      if (event.affectsConfiguration('promptside.findings')) showDiagnostics();
     }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void running.start()),
     vscode.workspace.onDidOpenTextDocument(asMarkdown),

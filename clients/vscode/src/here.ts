@@ -13,7 +13,7 @@ export type Given = Record<string, unknown>;
 
 const COMMANDS = [
   'run', 'approve', 'send', 'allow', 'deny', 'redo', 'retry', 'interrupt', 'stop', 'pause', 'resume', 'skip', 'goBack',
-  'takeBack', 'ready', 'abandon', 'archive', 'undo',
+  'takeBack', 'ready', 'abandon', 'archive', 'undo', 'takeOver', 'giveBack',
 ];
 
 export class Here {
@@ -86,31 +86,37 @@ export class Here {
     }, 50);
   }
 
-  private tell(): void {
+  /** What palette, menus and keys depend on, without the prefix. */
+  keys(): Record<string, unknown> {
     const { all, waiting } = this.tasks;
     const here = this.active ?? this.live(this.panel);
     const offered = new Set((here ? [here] : all).flatMap(can));
     const gates = (here ? [here] : waiting).flatMap(task => task.waiting_for?.gate ?? []);
-    this.set('state', this.server.state);
-    this.set('daemon', this.tasks.up);
-    this.set('tasks', all.length);
-    this.set('waiting', waiting.length);
-    this.set('attempts', offered.has('attempts'));
-    this.set('compare', offered.has('compare'));
-    this.set('gate', gates.some(gate => gate.type === 'require_selection') ? 'options' : gates.length > 0 ? 'other' : '');
     const editor = vscode.window.activeTextEditor?.document.uri;
     const form = here !== undefined && editor?.toString() === documentOf(here).toString();
-    this.set('inForm', form || (here !== undefined && editor !== undefined && this.active === here));
-    for (const name of COMMANDS) {
-      this.set(`can.${name}`, offered.has(name));
-      this.set(`here.${name}`, form && can(here).includes(name));
-    }
+    const draft = editor?.path.includes('/.promptside/drafts/') === true;
+    return {
+      state: this.server.state,
+      daemon: this.tasks.up,
+      mismatch: this.server.mismatch !== '',
+      tasks: all.length,
+      waiting: waiting.length,
+      attempts: offered.has('attempts'),
+      compare: offered.has('compare'),
+      changes: offered.has('changes'),
+      gate: gates.some(gate => gate.type === 'require_selection') ? 'options' : gates.length > 0 ? 'other' : '',
+      inForm: draft || form || (here !== undefined && editor !== undefined && this.active === here),
+      ...Object.fromEntries(COMMANDS.map(name => [`can.${name}`, offered.has(name)])),
+      ...Object.fromEntries(COMMANDS.map(name => [`here.${name}`, form && can(here).includes(name)])),
+    };
   }
 
-  private set(name: string, value: unknown): void {
-    if (this.told.get(name) === value) return;
-    this.told.set(name, value);
-    void vscode.commands.executeCommand('setContext', `promptside.${name}`, value);
+  private tell(): void {
+    for (const [name, value] of Object.entries(this.keys())) {
+      if (this.told.get(name) === value) continue;
+      this.told.set(name, value);
+      void vscode.commands.executeCommand('setContext', `promptside.${name}`, value);
+    }
   }
 }
 

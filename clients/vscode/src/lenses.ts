@@ -21,7 +21,21 @@ const ICONS: Record<string, string> = {
   'promptside.createTask': 'add',
   'promptside.allow': 'shield',
   'promptside.deny': 'circle-slash',
+  'promptside.takeOver': 'terminal',
 };
+
+/** What the server said of each file, for when the settings change what is shown of it. */
+const said = new Map<string, { diagnostics: vscode.Diagnostic[]; show: (diagnostics: vscode.Diagnostic[]) => void }>();
+
+/** Shows what was said before as the settings have it now. */
+export function showDiagnostics(): void {
+  for (const [uri, { diagnostics, show }] of said) show(shown(vscode.Uri.parse(uri), diagnostics));
+}
+
+function shown(uri: vscode.Uri, diagnostics: vscode.Diagnostic[]): vscode.Diagnostic[] {
+  const all = vscode.workspace.getConfiguration('promptside', uri).get('findings.inProblems', true);
+  return all ? diagnostics : diagnostics.filter(one => one.source !== 'promptside' || one.code !== 'finding');
+}
 
 export const middleware: Middleware = {
   async provideCodeLenses(document, token, next) {
@@ -34,7 +48,8 @@ export const middleware: Middleware = {
     return lenses;
   },
   handleDiagnostics(uri, diagnostics, next) {
-    const all = vscode.workspace.getConfiguration('promptside', uri).get('findings.inProblems', true);
-    next(uri, all ? diagnostics : diagnostics.filter(one => one.source !== 'promptside' || one.code !== 'finding'));
+    if (diagnostics.length > 0) said.set(uri.toString(), { diagnostics, show: some => next(uri, some) });
+    else said.delete(uri.toString());
+    next(uri, shown(uri, diagnostics));
   },
 };

@@ -24,8 +24,13 @@ const SCOPES: [string, string, string][] = [
   ['always', 'Always in this project', 'Listed by “Show Permissions Given for Good”'],
 ];
 
+/** An attempt is what was ordered also if its clock is a little behind ours. */
+const SOONER_S = 2;
+/** Others that ask the person before they are sent. */
+const ASKED_FIRST = ['goBack', 'abandon'];
+
 export class Orders {
-  private readonly given = new vscode.EventEmitter<{ tag: string; task: TaskView }>();
+  private readonly given = new vscode.EventEmitter<{ tag: string; task: TaskView; at: number }>();
   /** An order was taken. */
   readonly onGiven = this.given.event;
   /** Comments on lines that go along with the next words to an agent. */
@@ -45,12 +50,23 @@ export class Orders {
       return;
     }
     const order: Given = { ...this.offered(task, tag, given), ...given, project: task.project, task: task.id };
+    const why = this.blocked(tag, task, order);
+    if (why) {
+      this.say(why);
+      return;
+    }
     const sent = await this.complete(tag, task, order);
     if (!sent) return;
+    const at = Date.now() / 1000 - SOONER_S;
     if (await this.give(tag, order, task)) {
       sent();
-      this.given.fire({ tag, task });
+      this.took(tag, task, at);
     }
+  }
+
+  /** Tells that an order was taken, given at this time. */
+  took(tag: string, task: TaskView, at = task.created): void {
+    this.given.fire({ tag, task, at });
   }
 
   /** Sends an order, and says why it was refused; whether it was taken. */
@@ -74,14 +90,14 @@ export class Orders {
     }
   }
 
-  /** Whether orders may be given here: not in a folder that is not trusted, not to a newer daemon. */
+  /** Whether orders may be given here: not in a folder that is not trusted, not to a daemon of another version. */
   mayAct(): boolean {
     if (!vscode.workspace.isTrusted) {
       this.say('This folder is not trusted. Tasks are shown; nothing is run.', ['Manage Trust', 'workbench.trust.manage']);
       return false;
     }
-    if (this.server.tooOld) this.say(this.server.tooOld);
-    return !this.server.tooOld;
+    if (this.server.mismatch) this.say(this.server.mismatch);
+    return !this.server.mismatch;
   }
 
   /** A line for the person, with at most one thing to do. */
@@ -132,6 +148,15 @@ export class Orders {
     const offers = task.offers.filter(offer => offer.command === `promptside.${tag}`);
     const here = offers.find(offer => offer.place === given['place']) ?? offers[0];
     return here ? { ...here.args } : {};
+  }
+
+  /** Why an order that asks the person for something would be refused: nobody writes words in vain. */
+  private blocked(tag: string, task: TaskView, order: Given): string {
+    if (!(tag in WORDS || ASKED_FIRST.includes(tag)) || tag === 'deny') return '';
+    const offers = task.offers.filter(offer => offer.command === `promptside.${tag}`);
+    const meant = offers.filter(offer => Object.entries(offer.args).every(([name, value]) => order[name] === undefined || order[name] === value));
+    const possible = meant.length > 0 ? meant : offers;
+    return possible.every(offer => offer.blocked !== null) ? (possible[0]?.blocked ?? '') : '';
   }
 
   private async permission(task: TaskView, order: Given): Promise<DecisionView | undefined> {
@@ -255,7 +280,7 @@ export class Orders {
       case 'unsaved':
         return this.unsaved(error, tag, order, task);
       case 'missing':
-        this.say(error.sentence, ['Install Promptside', 'promptside.install']);
+        this.say(error.sentence, ['How to Install', 'promptside.install']);
         return false;
       case 'failed-to-start':
         this.say(error.sentence, ['Show Log', 'promptside.daemonLog']);

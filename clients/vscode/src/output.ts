@@ -6,10 +6,12 @@ import type { Followed, OutputNews } from './ours';
 import type { AttemptView, StageView, TaskView } from './protocol';
 import { Refused, Server } from './server';
 import { keyOf, Tasks } from './tasks';
-import { cut } from './words';
+import { cut, duration, money } from './words';
 
 const LAST = 2000;
 const PAUSE_MS = 50;
+/** After so long without another word, the last one is taken to be whole. */
+const WORD_MS = 400;
 /** How long the news of an attempt's end may take after its output. */
 const KNOWN_MS = 3000;
 
@@ -75,7 +77,7 @@ export class Outputs implements vscode.Disposable {
 class Output implements vscode.Pseudoterminal {
   private readonly written = new vscode.EventEmitter<string>();
   readonly onDidWrite = this.written.event;
-  private ansi = new Ansi();
+  private readonly ansi = new Ansi();
   private flow: number | undefined;
   /** News that comes before the answer that numbers it. */
   private early: OutputNews[] = [];
@@ -84,6 +86,7 @@ class Output implements vscode.Pseudoterminal {
   private asking = false;
   private held = '';
   private due: NodeJS.Timeout | undefined;
+  private idle: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly server: Server,
@@ -93,12 +96,18 @@ class Output implements vscode.Pseudoterminal {
     private readonly attempt: number,
   ) {}
 
-  open(): void {
+  open(size: vscode.TerminalDimensions | undefined): void {
+    this.setDimensions(size);
     void this.follow();
+  }
+
+  setDimensions(size: vscode.TerminalDimensions | undefined): void {
+    this.ansi.width = size?.columns ?? this.ansi.width;
   }
 
   close(): void {
     clearTimeout(this.due);
+    clearTimeout(this.idle);
     if (this.flow !== undefined) void this.server.request('promptside/unfollow', { flow: this.flow }).catch(() => undefined);
     this.flow = undefined;
     this.ended = true;
@@ -128,6 +137,8 @@ class Output implements vscode.Pseudoterminal {
     if (news.flow !== this.flow) return;
     this.cursor = news.cursor;
     this.write(this.ansi.add(news.entries));
+    clearTimeout(this.idle);
+    this.idle = setTimeout(() => this.write(this.ansi.rest()), WORD_MS);
     if (news.error) this.write(this.ansi.line(news.error, 'stderr'));
     if (!news.ended && !news.error) return;
     this.flow = undefined;
@@ -164,9 +175,14 @@ class Output implements vscode.Pseudoterminal {
   }
 
   private last(): string {
-    const status = this.now()?.status ?? 'running';
+    const now = this.now();
     const name = this.of.stages.find(one => one.id === this.stage)?.name ?? this.stage;
-    return `— ${name}, attempt ${this.attempt}: ${status === 'running' ? 'over' : status} —`;
+    const facts = [
+      now === undefined || now.status === 'running' ? 'over' : now.status,
+      now?.duration_s != null ? duration(now.duration_s) : '',
+      now?.cost_usd ? money(now.cost_usd) : '',
+    ];
+    return `— ${name}, attempt ${this.attempt}: ${facts.filter(Boolean).join(', ')} —`;
   }
 
   private now(): AttemptView | undefined {
@@ -177,6 +193,7 @@ class Output implements vscode.Pseudoterminal {
 
   /** What comes together is drawn together; of more lines than anybody reads only the last are kept. */
   private write(text: string): void {
+    if (!text) return;
     this.held += text;
     this.due ??= setTimeout(() => {
       this.due = undefined;

@@ -25,6 +25,7 @@ export class Pages implements vscode.TextDocumentContentProvider, vscode.Disposa
   async show(name: string, title: string, project = '', task = 0): Promise<void> {
     const query = new URLSearchParams({ name, project, task: String(task) }).toString();
     const document = await vscode.workspace.openTextDocument(vscode.Uri.from({ scheme: SCHEME, path: `/${title}`, query }));
+    await vscode.languages.setTextDocumentLanguage(document, SCHEME);
     await vscode.window.showTextDocument(document, { preview: true });
   }
 

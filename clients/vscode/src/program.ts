@@ -1,6 +1,7 @@
 // Where the program `promptside` is: what the person set, then the Python environment in use, then PATH.
 
 import * as fs from 'node:fs/promises';
+import * as os from 'node:os';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 
@@ -25,12 +26,15 @@ interface PythonApi {
 /** The program, or what was looked at in vain; of a folder that is not trusted nothing is run. */
 export async function findProgram(trusted: boolean): Promise<Program | undefined> {
   const set = vscode.workspace.getConfiguration('promptside').get('daemon.path', '').trim();
-  if (set) return (await isFile(set)) ? { command: set, origin: 'the setting promptside.daemon.path' } : undefined;
+  if (set) {
+    const command = path.normalize(set.replace(/^~(?=\/|\\|$)/, os.homedir()));
+    return (await isFile(command)) ? { command, origin: 'the setting promptside.daemon.path' } : undefined;
+  }
   if (trusted) {
     const beside = await inEnvironment();
     if (beside) return beside;
   }
-  const command = await firstOf((process.env['PATH'] ?? '').split(path.delimiter).filter(Boolean));
+  const command = await firstOf((process.env['PATH'] ?? '').split(path.delimiter).filter(path.isAbsolute));
   return command === undefined ? undefined : { command, origin: 'PATH' };
 }
 

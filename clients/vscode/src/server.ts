@@ -3,6 +3,7 @@
 import * as vscode from 'vscode';
 import {
   CloseAction,
+  CodeLensRequest,
   DynamicFeature,
   ErrorAction,
   ErrorHandler,
@@ -20,7 +21,7 @@ import { DaemonView, PROTOCOL, Refusal } from './protocol';
 
 export type ServerState = 'starting' | 'running' | 'missing' | 'failed';
 
-interface News {
+export interface News {
   'promptside/task': TaskNews;
   'promptside/gone': GoneNews;
   'promptside/activity': ActivityNews;
@@ -72,8 +73,8 @@ const ANNOUNCE: StaticFeature = {
 
 export class Server implements vscode.Disposable {
   state: ServerState = 'starting';
-  /** Set when the daemon speaks a newer version: the person may read, not decide (M28). */
-  tooOld = '';
+  /** Set when daemon and extension speak different versions: the person may read, not decide (M28). */
+  mismatch = '';
   private readonly stateChanged = new vscode.EventEmitter<ServerState>();
   readonly onState = this.stateChanged.event;
   private readonly listeners: [string, (news: never) => void][] = [];
@@ -121,6 +122,18 @@ export class Server implements vscode.Disposable {
     }
   }
 
+  /** Tells a running server what the person has set. */
+  async configure(): Promise<void> {
+    await this.starting;
+    if (this.state === 'running') await this.client?.sendNotification('workspace/didChangeConfiguration', { settings: settings() });
+  }
+
+  /** Has the lenses of every open document asked for again. */
+  drawLenses(): void {
+    const feature = this.client?.getFeature(CodeLensRequest.method);
+    for (const document of vscode.workspace.textDocuments) feature?.getProvider(document)?.onDidChangeCodeLensEmitter.fire();
+  }
+
   async dispose(): Promise<void> {
     this.stateChanged.dispose();
     await this.client?.dispose().catch(() => undefined);
@@ -132,7 +145,7 @@ export class Server implements vscode.Disposable {
     const before = this.client;
     this.client = undefined;
     this.wanted = program?.command ?? '';
-    this.tooOld = '';
+    this.mismatch = '';
     if (before) await before.dispose(2000).catch((error: unknown) => this.log.warn(String(error)));
     if (!program) {
       this.log.warn('The program promptside was not found.');
@@ -151,12 +164,15 @@ export class Server implements vscode.Disposable {
         revealOutputChannelOn: RevealOutputChannelOn.Never,
         initializationFailedHandler: () => false,
         errorHandler: this.endings(),
+        initializationOptions: settings(),
         uriConverters: { code2Protocol: address, protocol2Code: text => vscode.Uri.parse(text) },
         middleware: this.middleware,
       },
     );
     client.registerFeature(ANNOUNCE);
-    for (const [method, listener] of this.listeners) client.onNotification(method, listener as (news: unknown) => void);
+    for (const method of new Set(this.listeners.map(([name]) => name))) {
+      client.onNotification(method, (news: unknown) => this.tell(method, news));
+    }
     client.onDidChangeState(({ newState }) => {
       if (client !== this.client) return;
       if (newState === State.Running) this.become('running');
@@ -167,7 +183,6 @@ export class Server implements vscode.Disposable {
     try {
       await client.start();
       this.become('running');
-      void this.compare(client);
     } catch (error) {
       this.log.error(`It could not be started: ${String(error)}`);
       this.become('failed');
@@ -189,15 +204,24 @@ export class Server implements vscode.Disposable {
     };
   }
 
+  private tell(method: string, news: unknown): void {
+    for (const [name, listener] of this.listeners) if (name === method) (listener as (news: unknown) => void)(news);
+    const client = this.client;
+    if (method === 'promptside/daemon' && (news as DaemonNews).up && client) void this.compare(client);
+  }
+
+  /** Whether the two speak of the same things; asked whenever there is a daemon, which may be another one. */
   private async compare(client: Client): Promise<void> {
     try {
-      const daemon = await client.sendRequest<DaemonView>('promptside/query', { type: 'status' });
-      if (daemon.protocol > PROTOCOL) {
-        this.tooOld =
-          `This extension speaks version ${PROTOCOL}, the daemon version ${daemon.protocol}. ` +
-          'Update the extension; until then you can read, not decide.';
-        void vscode.window.showWarningMessage(this.tooOld);
-      }
+      const { protocol } = await client.sendRequest<DaemonView>('promptside/query', { type: 'status' });
+      const before = this.mismatch;
+      const older = protocol > PROTOCOL ? 'the extension' : 'the program promptside';
+      this.mismatch =
+        protocol === PROTOCOL
+          ? ''
+          : `This extension speaks version ${PROTOCOL}, the daemon version ${protocol}. ` +
+            `Update ${older}; until then you can read, not decide.`;
+      if (this.mismatch !== before) this.stateChanged.fire(this.state);
     } catch (error) {
       this.log.info(`The daemon's version could not be asked for: ${String(error)}`);
     }
@@ -208,6 +232,12 @@ export class Server implements vscode.Disposable {
     this.state = state;
     this.stateChanged.fire(state);
   }
+}
+
+/** What the server is told of the settings; empty is not set. */
+function settings(): { agent: { default: string }; pipeline: { default: string } } {
+  const found = vscode.workspace.getConfiguration('promptside');
+  return { agent: { default: found.get('agent.default', '') }, pipeline: { default: found.get('pipeline.default', '') } };
 }
 
 const NOT_HERE: Record<ServerState, Refusal> = {

@@ -1,6 +1,7 @@
 // The one item in the status bar: what waits, runs or is wrong; hidden when there is nothing to say.
 
 import * as vscode from 'vscode';
+import type { Agent } from './agent';
 import type { Server } from './server';
 import { running, stageOf, Tasks } from './tasks';
 import { waitWords } from './tree';
@@ -13,10 +14,12 @@ export class StatusItem implements vscode.Disposable {
   constructor(
     private readonly server: Server,
     private readonly tasks: Tasks,
+    private readonly agent: Agent,
   ) {
     this.item.name = 'Promptside';
     tasks.onChange(() => this.draw());
     server.onState(() => this.draw());
+    agent.onChange(() => this.draw());
   }
 
   dispose(): void {
@@ -37,6 +40,11 @@ export class StatusItem implements vscode.Disposable {
     } else if (!this.tasks.up) {
       const why = this.tasks.daemon?.sentence || 'The Promptside daemon is not running.';
       this.show('$(debug-disconnect) Promptside', `${why} Click to start it.`, 'promptside.daemonStart', 'errorBackground');
+    } else if (this.server.mismatch) {
+      this.show('$(warning) Promptside', this.server.mismatch, 'promptside.tasks.focus', 'warningBackground');
+    } else if (this.agent.missing) {
+      const why = "The agent claude was not found, or can't be used. Click to check the set-up.";
+      this.show('$(warning) Promptside', why, 'promptside.doctor', 'warningBackground');
     } else if (failed[0]) {
       const words = failed.length > 1 ? `${failed.length} failed` : `${cut(stageOf(failed[0])?.name ?? '', 30)} failed`;
       this.show(`$(error) ${words}`, list(failed), 'promptside.next', 'warningBackground');

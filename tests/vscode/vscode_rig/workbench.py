@@ -4,30 +4,33 @@ import contextlib
 import os
 import re
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-from playwright.sync_api import Locator, Page, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Locator, Page, ViewportSize, expect, sync_playwright
 from rig.user import User
 
-from vscode_rig.code_server import CodeServer
+from vscode_rig.code_server import CodeServer, program_of
 
 PICTURES = Path(os.environ.get("PROMPTSIDE_PICTURES", "pictures"))
 TIMEOUT_MS = int(os.environ.get("PROMPTSIDE_TIMEOUT_MS", "60000"))
+SIZE: ViewportSize = {"width": 1280, "height": 800}
 expect.set_options(timeout=TIMEOUT_MS)
 
 
 @contextlib.contextmanager
-def chromium() -> Iterator[Any]:
-    """A browser without a screen."""
+def chromium(base: Path) -> Iterator[BrowserContext]:
+    """A browser without a screen; it finds nothing but this machine, and keeps what it has loaded."""
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     assert program is not None, "Chromium is needed: apt-get install chromium"
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    # Playwright's routes would switch the cache off.
+    nowhere = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", nowhere]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, headless=True, args=flags)
+        browser = playwright.chromium.launch_persistent_context(
+            base, executable_path=program, headless=True, args=flags, viewport=SIZE, reduced_motion="reduce"
+        )
         yield browser
         browser.close()
 
@@ -35,20 +38,31 @@ def chromium() -> Iterator[Any]:
 class Workbench:
     """One window; everything is done by key or by mouse."""
 
-    def __init__(self, browser: Any, server: CodeServer, folder: Path, name: str) -> None:
+    def __init__(
+        self,
+        browser: BrowserContext,
+        server: CodeServer,
+        folder: Path,
+        name: str,
+        *,
+        width: int = SIZE["width"],
+        height: int = SIZE["height"],
+    ) -> None:
         self.server = server
         self._name = re.sub(r"\W+", "-", name)
-        self._context = browser.new_context(viewport={"width": 1280, "height": 800})
-        self._context.route(lambda url: not url.startswith(server.url), lambda route: route.abort())
-        self.page: Page = self._context.new_page()
+        self.page: Page = browser.new_page()
         self.page.set_default_timeout(TIMEOUT_MS)
+        self.page.set_viewport_size({"width": width, "height": height})
+        # What an earlier window has left in the browser is somebody else's; only what it has loaded stays.
+        storage = {"origin": server.url, "storageTypes": "indexeddb,local_storage,cookies"}
+        browser.new_cdp_session(self.page).send("Storage.clearDataForOrigin", storage)
         self.page.goto(f"{server.url}/?folder={folder}")
         self.page.wait_for_selector(".monaco-workbench .activitybar")
 
     def close(self) -> None:
         self.picture("last")
         (PICTURES / f"{self._name}.log").write_text(self.server.log(), encoding="utf-8")
-        self._context.close()
+        self.page.close()
 
     def picture(self, what: str) -> None:
         """Kept as an artifact of the run."""
@@ -112,6 +126,17 @@ class Workbench:
         box.fill(name)
         self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.click()
         self.page.locator(".tabs-container .tab.active", has_text=name).wait_for()
+
+    def expand(self, words: str, inside: str) -> None:
+        """Open a row of the tree, and see what is in it; a tree that is just being redrawn forgets a click."""
+        row = self.row(words)
+
+        def opened() -> bool:
+            if row.get_attribute("aria-expanded") != "true":
+                row.locator(".monaco-tl-twistie").click()
+            return self.row(inside).is_visible()
+
+        self.until(opened)
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Looks again and again, while the window goes on."""
@@ -186,4 +211,4 @@ class Workbench:
         """Put the program where a Python environment of the folder has it."""
         scripts = user.project / ".venv/bin"
         scripts.mkdir(parents=True)
-        (scripts / "promptside").symlink_to(Path(sys.executable).with_name("promptside"))
+        (scripts / "promptside").symlink_to(program_of(user))

@@ -1,0 +1,33 @@
+// Times, durations, money and counts in words; used on both sides, so nothing of an editor is in here.
+
+export function several(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}
+
+export function cut(text: string, width: number): string {
+  const line = oneLine(text);
+  return line.length > width ? `${line.slice(0, width - 1).trimEnd()}…` : line;
+}
+
+export function duration(seconds: number): string {
+  if (seconds < 59.5) return `${Math.max(0, Math.round(seconds))} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+/** Minutes that have passed, for what is shown while it runs. */
+export function minutes(since: number | null, now = Date.now() / 1000): string {
+  return since === null || now - since < 60 ? '' : duration(Math.floor((now - since) / 60) * 60);
+}
+
+export function money(dollars: number): string {
+  return dollars > 0 && dollars < 0.01 ? '< $0.01' : `$${dollars.toFixed(2)}`;
+}
+
+export function clock(at: number): string {
+  return new Date(at * 1000).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', hour12: false });
+}

@@ -1,0 +1,235 @@
+// What can be done here and now, the primary first. What is blocked says why, and keeps its place for the keyboard.
+
+import type { FormView, Offer, TaskView } from '../src/protocol';
+import { refill } from './element';
+import { fresh, icon, make } from './forms/dom';
+import { currentOf, drawnStage, formOf, Model, offerOf, Page, Scene, sceneOf, tagOf } from './model';
+
+/** Which offers stand below which picture, beside the primary ones; all others are in the menu of the head. */
+const BELOW: Record<Scene, string[]> = {
+  ready: ['run', 'ready', 'takeBack'],
+  ahead: [],
+  running: ['interrupt', 'stop'],
+  retry: ['retry', 'stop'],
+  gate: ['approve', 'redo', 'takeBack'],
+  questions: ['send', 'interrupt'],
+  input: ['run', 'goBack', 'skip'],
+  failed: ['retry', 'goBack', 'skip'],
+  paused: ['resume', 'abandon'],
+  expired: ['resume', 'retry', 'goBack', 'abandon'],
+  done: ['archive', 'takeBack', 'goBack'],
+  over: ['archive'],
+  record: [],
+};
+
+/** Where in an order the person's words stand, and what is asked. */
+const WORDS: Record<string, { field: string; label: string; hint: string; optional?: true }> = {
+  redo: { field: 'feedback', label: 'What should the agent do differently?', hint: 'Goes to the agent with the next attempt' },
+  interrupt: { field: 'text', label: 'What should the agent know?', hint: 'It reads this before it goes on' },
+  skip: { field: 'reason', label: 'Why is it left out?', hint: 'May be left empty', optional: true },
+};
+
+/** What is below the picture, and what is left for the menu. */
+export function offersOf(model: Model): { below: Offer[]; others: Offer[] } {
+  const { task } = model;
+  const scene = sceneOf(model);
+  if (scene === 'ahead' || scene === 'record') return { below: [], others: taskOffers(task) };
+  const all = taskOffers(task).map(offer => ofForm(offer, formOf(model)));
+  const wanted = BELOW[scene];
+  const below = all
+    .filter(offer => (offer.primary || wanted.includes(tagOf(offer))) && !(tagOf(offer) === 'takeBack' && offer.blocked !== null))
+    .sort((a, b) => Number(b.primary) - Number(a.primary) || wanted.indexOf(tagOf(a)) - wanted.indexOf(tagOf(b)));
+  return { below, others: all.filter(offer => !below.includes(offer)) };
+}
+
+/** Those of the task as a whole; those of an item stand beside it. */
+function taskOffers(task: TaskView): Offer[] {
+  return task.offers.filter(offer => offer.place === '' || task.stages.some(stage => stage.id === offer.place));
+}
+
+/** The same as the form has it: there it is blocked also by what stands in the document. */
+function ofForm(offer: Offer, form: FormView | undefined): Offer {
+  return form?.offers.find(one => one.command === offer.command && one.place === offer.place) ?? offer;
+}
+
+export class Foot {
+  private readonly buttons = make('div', { class: 'buttons' });
+  private readonly state = make('span', { class: 'state muted', id: fresh() });
+  private readonly say = make('div', { class: 'say', hidden: true });
+  readonly element = make('footer', { class: 'bar', role: 'group', 'aria-label': 'Decide' }, this.say, this.buttons, this.state);
+  private words: { tag: string; box: HTMLTextAreaElement; send: () => void } | undefined;
+  private primary: () => void = () => undefined;
+  private model: Model | undefined;
+  private tried = '';
+
+  constructor(
+    private readonly page: Page,
+    /** Shows at the items what they lack. */
+    private readonly remind: () => void,
+  ) {}
+
+  show(model: Model): void {
+    this.model = model;
+    const scene = sceneOf(model);
+    const { below } = offersOf(model);
+    const said = this.page.feedback();
+    const redo = scene === 'failed' && said ? offerOf(model.task, 'redo') : undefined;
+    const titles = below.map(offer => (redo && tagOf(offer) === 'retry' ? 'Retry with this' : titled(offer, model)));
+    const first = below.findIndex(offer => offer.primary);
+    this.primary = () => {
+      const offer = below[first];
+      if (offer) this.act(offer);
+    };
+    const current = currentOf(model.task);
+    const key = [scene, below.map(({ command, place, blocked, primary }, at) => [command, place, blocked, primary, titles[at]]), model.hindrance, current?.id];
+    refill(this.buttons, key, () => [
+      ...below.map((offer, at) => this.button(offer, titles[at] ?? offer.title, at === first && at === 0)),
+      (scene === 'running' || scene === 'retry') && this.plain('Show output', 'output', () => this.page.command('showOutput')),
+      (scene === 'ahead' || scene === 'record') && current && this.plain(`Back to ${current.name}`, 'back', () => this.page.choose('')),
+      (scene === 'done' || scene === 'over') && this.plain('New task…', 'new', () => this.page.command('newTask')),
+    ]);
+    this.element.hidden = this.buttons.childElementCount === 0;
+    if (this.words && !below.some(offer => tagOf(offer) === this.words?.tag) && !offersOf(model).others.some(offer => tagOf(offer) === this.words?.tag)) this.close();
+    this.status(model, scene, below[first]);
+  }
+
+  /** Gives what is offered: with the words it needs, and only if it can be given. */
+  act(offer: Offer): void {
+    const { model } = this;
+    if (!model) return;
+    if (offer.blocked !== null || model.hindrance) {
+      this.tried = offer.command;
+      this.show(model);
+      this.remind();
+      return;
+    }
+    const tag = tagOf(offer);
+    const said = this.page.feedback();
+    const redo = offerOf(model.task, 'redo');
+    if (tag === 'retry' && said && redo && sceneOf(model) === 'failed') return this.page.give(redo, { feedback: said });
+    if (tag === 'run' && sceneOf(model) === 'input') return this.page.give(offer, { input: said });
+    // The title promises a choice; with a stage it would be made already.
+    if (tag === 'goBack' && offer.place === '') return this.page.command('goBack');
+    if (WORDS[tag] && offer.needs_text && !(tag === 'redo' && (formOf(model)?.notes.length ?? 0) > 0)) return this.ask(offer, tag);
+    this.page.give(offer);
+  }
+
+  /** Ctrl+Enter: what is being written is sent, else what is primary is done. */
+  enter(): void {
+    if (this.words && this.say.contains(document.activeElement)) this.words.send();
+    else this.primary();
+  }
+
+  private ask(offer: Offer, tag: string): void {
+    const wanted = WORDS[tag];
+    if (!wanted) return;
+    if (this.words?.tag === tag) return this.words.box.focus();
+    const box = make('textarea', { id: fresh(), rows: 3, dir: 'auto', placeholder: wanted.hint });
+    const send = (): void => {
+      const text = box.value.trim();
+      if (!text && !wanted.optional) return box.focus();
+      this.page.give(offer, { [wanted.field]: text });
+      this.close();
+    };
+    this.words = { tag, box, send };
+    const title = offer.title.replace(/…$/, '');
+    const sure = make('button', { type: 'button', class: 'btn p', click: send }, tag === 'redo' ? 'Redo with this' : title, make('kbd', {}, enterKey()));
+    const back = make('button', { type: 'button', class: 'btn s', click: () => this.close() }, 'Cancel');
+    this.say.replaceChildren(make('label', { for: box.id }, wanted.label), box, make('div', { class: 'buttons' }, sure, back));
+    box.addEventListener('keydown', event => {
+      if (event.key === 'Escape') this.close();
+    });
+    this.say.hidden = false;
+    this.buttons.hidden = true;
+    this.state.hidden = true;
+    box.focus();
+  }
+
+  private close(): void {
+    const tag = this.words?.tag;
+    const inside = this.say.contains(document.activeElement);
+    this.words = undefined;
+    this.say.hidden = true;
+    this.say.replaceChildren();
+    this.buttons.hidden = false;
+    this.state.hidden = false;
+    if (inside) this.buttons.querySelector<HTMLElement>(`[data-key="promptside.${tag} "]`)?.focus();
+  }
+
+  private button(offer: Offer, title: string, key: boolean): HTMLElement {
+    const off = offer.blocked !== null || Boolean(this.model?.hindrance);
+    const at = `${offer.command} ${offer.place}`;
+    // Clicked, it does what was told last: the offer may be another one by then, under the same title.
+    const click = (): void => {
+      const { below } = this.model ? offersOf(this.model) : { below: [] };
+      const now = below.find(one => `${one.command} ${one.place}` === at);
+      if (now) this.act(now);
+    };
+    return make(
+      'button',
+      {
+        type: 'button', class: offer.primary ? 'btn p' : 'btn s', click, 'data-key': at,
+        'aria-disabled': off ? 'true' : undefined, 'aria-describedby': off && offer.primary ? this.state.id : undefined,
+        title: off ? (offer.blocked ?? this.model?.hindrance) : undefined,
+        'aria-keyshortcuts': key ? 'Control+Enter' : undefined,
+      },
+      title,
+      key && !off && make('kbd', { 'aria-hidden': 'true' }, enterKey()),
+    );
+  }
+
+  private plain(title: string, key: string, click: () => void): HTMLElement {
+    return make('button', { type: 'button', class: 'btn s', 'data-key': key, click }, title);
+  }
+
+  private status(model: Model, scene: Scene, primary: Offer | undefined): void {
+    const tried = [...offersOf(model).below, ...offersOf(model).others].find(offer => offer.command === this.tried && offer.blocked !== null);
+    const reason = model.hindrance || tried?.blocked || primary?.blocked || '';
+    const [name, role, words] = reason ? ['warning', 'warn', reason] : said(model, scene);
+    // What the agent does now changes by the second: it is there to be read, and not read out.
+    if (scene === 'running' && !reason) this.state.removeAttribute('role');
+    else this.state.setAttribute('role', 'status');
+    refill(this.state, [name, words], () => (words ? [icon(name, role), make('span', { dir: 'auto' }, words)] : []));
+  }
+}
+
+function said(model: Model, scene: Scene): [string, string, string] {
+  const form = formOf(model);
+  switch (scene) {
+    case 'running':
+      return ['loading', 'info spin', model.activity?.line || drawnStage(model)?.reason || ''];
+    case 'failed':
+      return ['circle-slash', 'muted', offerOf(model.task, 'retry') ? 'No more automatic retries' : ''];
+    case 'gate':
+    case 'questions':
+      return form?.satisfied ? ['check', 'ok', satisfied(form)] : ['', '', ''];
+    default:
+      return ['', '', ''];
+  }
+}
+
+function satisfied(form: FormView): string {
+  switch (form.kind) {
+    case 'options':
+      return `${form.items.filter(item => item.answer === true).length} of ${form.most} selected`;
+    case 'checklist':
+      return 'All are reviewed';
+    case 'questions':
+      return form.items.some(item => item.required) ? 'All required questions are answered' : '';
+    case 'fields':
+      return 'All required fields are filled in';
+    case 'text':
+      return '';
+  }
+}
+
+/** An approval names what it approves. */
+function titled(offer: Offer, model: Model): string {
+  const form = formOf(model);
+  if (tagOf(offer) !== 'approve' || form?.kind !== 'options' || offer.blocked !== null) return offer.title;
+  return [offer.title, form.items.filter(item => item.answer === true).map(item => item.id).join(', ')].join(' ').trim();
+}
+
+export function enterKey(): string {
+  return navigator.platform.startsWith('Mac') ? '⌘↩' : 'Ctrl+Enter';
+}

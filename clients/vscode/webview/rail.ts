@@ -1,0 +1,62 @@
+// The stages, in order: what became of each, and which one is drawn. Narrow panels show it as a strip.
+
+import type { StageView, TaskView } from '../src/protocol';
+import { passing, refill } from './element';
+import { icon, make } from './forms/dom';
+import { currentOf, drawnStage, Model, Page } from './model';
+import { stageLine } from './words';
+
+export function stageIcon(task: TaskView, stage: StageView): HTMLElement {
+  const here = stage === currentOf(task);
+  if (here && task.state === 'paused') return icon('debug-pause', 'warn');
+  if (here && task.state === 'expired') return icon('history', 'warn');
+  switch (stage.status) {
+    case 'approved':
+      return stage.reason ? icon('warning', 'warn') : icon('pass-filled', 'ok');
+    case 'running':
+    case 'checking':
+      return icon('loading', 'info spin');
+    case 'waiting':
+      return icon('bell-dot', 'warn');
+    case 'failed':
+      return icon('error', 'bad');
+    case 'skipped':
+      return icon('circle-slash', 'dim');
+    case 'current':
+      return icon('circle-large-outline', 'muted');
+    case 'future':
+      return icon('circle-large-outline', 'dim');
+  }
+}
+
+export class Rail {
+  readonly element = make('nav', { class: 'rail', 'aria-label': 'Stages' });
+
+  show(model: Model, page: Page): void {
+    const { task } = model;
+    this.element.hidden = task.stages.length < 2; // light work shows no ceremony
+    const drawn = drawnStage(model);
+    const key = [drawn?.id, task.state, task.current, task.waiting_for, task.stages.map(one => [one.id, one.name, one.status, one.reason, one.since, one.attempts.length])];
+    refill(this.element, key, () => [make('ol', {}, ...task.stages.map((stage, at) => this.row(model, page, stage, at)))]);
+    this.element.querySelector('.on')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }
+
+  private row(model: Model, page: Page, stage: StageView, at: number): HTMLElement {
+    const { task } = model;
+    const current = currentOf(task);
+    const on = stage === drawnStage(model);
+    const role = stage.status === 'waiting' || (stage === current && (task.state === 'paused' || task.state === 'expired')) ? 'warn' : stage.status === 'failed' ? 'bad' : 'muted';
+    const line = stageLine(task, stage);
+    const running = stage.status === 'running' && stage === current;
+    const words = running ? passing(() => stageLine(task, stage), { class: `small ${role}` }) : line && make('small', { class: role }, line);
+    const label = `Stage ${at + 1} of ${task.stages.length}, ${stage.name}${line ? `, ${line}` : ''}`;
+    const button = make(
+      'button',
+      { type: 'button', 'aria-label': label, title: stage.name, 'data-key': `stage ${stage.id}`, click: () => page.choose(stage === current ? '' : stage.id) },
+      stageIcon(task, stage),
+      make('span', { class: stage.status === 'future' ? 'name muted' : 'name', dir: 'auto' }, stage.name),
+      words,
+    );
+    return make('li', { class: on ? 'on' : '', 'aria-current': stage === current ? 'step' : undefined }, button);
+  }
+}

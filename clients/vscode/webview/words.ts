@@ -1,0 +1,104 @@
+// What the panel says of stages and attempts.
+
+import { clock, duration, minutes, money, oneLine, several } from '../src/amounts';
+import type { AttemptView, Change, StageView, TaskView } from '../src/protocol';
+
+export const FORMATS: Record<string, string> = {
+  text: 'a text',
+  options: 'a choice of options',
+  checklist: 'a checklist',
+  structured: 'fields',
+  fields: 'fields',
+};
+
+/** `1 min 40 s`, as precise as a person wants it of what is over. */
+export function span(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const [m, s] = [Math.floor(whole / 60), whole % 60];
+  return m > 0 && m < 10 && s > 0 ? `${m} min ${s} s` : duration(whole);
+}
+
+export function ago(at: number, now = Date.now() / 1000): string {
+  const seconds = Math.max(0, now - at);
+  return seconds < 2 ? 'now' : `${duration(seconds)} ago`;
+}
+
+export function left(until: number, now = Date.now() / 1000): string {
+  return `${duration(Math.max(0, until - now))} left`;
+}
+
+/** What an attempt took, in grey: `58 s · $0.08`. */
+export function cost(attempt: AttemptView): string[] {
+  return [
+    attempt.duration_s !== null ? span(attempt.duration_s) : '',
+    attempt.cost_usd !== null && attempt.cost_usd > 0 ? money(attempt.cost_usd) : '',
+  ].filter(Boolean);
+}
+
+export function proof(attempt: AttemptView): string {
+  switch (attempt.proof?.verdict) {
+    case 'proved':
+      return 'read-only, proved';
+    case 'breach':
+      return 'read-only, broken';
+    case 'meanwhile':
+      return 'read-only; files changed meanwhile';
+    default:
+      return '';
+  }
+}
+
+/** The second line of a stage in the rail. */
+export function stageLine(task: TaskView, stage: StageView, now = Date.now() / 1000): string {
+  const last = stage.attempts.at(-1);
+  const attempt = last && last.n > 1 ? ` · attempt ${last.n}` : '';
+  const here = stage.id === (task.waiting_for?.stage ?? task.current);
+  if (here && task.state === 'paused') return 'Paused';
+  if (here && task.state === 'expired') return 'Pause ended';
+  switch (stage.status) {
+    case 'approved':
+      return stage.reason ? 'Approval is void' : last ? cost(last).join(' · ') : '';
+    case 'running':
+      return ['Running', minutes(last?.started ?? stage.since, now)].filter(Boolean).join(' · ');
+    case 'checking':
+      return 'Being checked';
+    case 'waiting': {
+      const asked = task.waiting_for?.decisions.filter(one => one.kind !== 'permission').length ?? 0;
+      return here && asked > 0 ? `${several(asked, 'question')} for you` : 'Waits for you';
+    }
+    case 'failed':
+      return `Failed${attempt}`;
+    case 'skipped':
+      return 'Skipped';
+    case 'current':
+      return task.state === 'ready' || task.state === 'draft' ? 'Next' : '';
+    case 'future':
+      return '';
+  }
+}
+
+/** `added` and `removed` over all files; null where nobody counted. */
+export function lines(changes: Change[]): { added: number; removed: number } {
+  return changes.reduce((sum, one) => ({ added: sum.added + (one.added ?? 0), removed: sum.removed + (one.removed ?? 0) }), { added: 0, removed: 0 });
+}
+
+/** What a task is doing, in one sentence, for who listens. */
+export function state(task: TaskView): string {
+  const stage = task.stages.find(one => one.id === (task.waiting_for?.stage ?? task.current));
+  const name = stage?.name ?? oneLine(task.title);
+  if (task.state === 'completed') return `${oneLine(task.title)} is done.`;
+  if (task.state !== 'taken') return `${name}: ${task.state}.`;
+  if (stage?.status === 'failed') return `${name} failed.`;
+  if (task.waiting_for) {
+    const asks = task.waiting_for.decisions.filter(one => one.kind === 'permission').length;
+    return asks > 0 ? `${name} asks for a permission.` : `${name} waits for you.`;
+  }
+  return `${name} is running.`;
+}
+
+export function approvedBy(stage: StageView): string {
+  if (stage.status === 'skipped') return stage.reason ? `skipped: ${oneLine(stage.reason)}` : 'skipped';
+  if (!stage.approval) return stage.status === 'approved' ? 'passed' : '';
+  const { client, at, all_at_once: all } = stage.approval;
+  return `approved${all ? ', all at once,' : ''} ${clock(at)}${client ? ` in ${client}` : ''}`;
+}

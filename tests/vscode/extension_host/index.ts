@@ -1,0 +1,18 @@
+// Loaded by the extension host (`extensionTestsPath`); what became of each test is left in the folder of the window.
+
+import * as fs from 'node:fs/promises';
+import * as path from 'node:path';
+import './commands';
+import './selection';
+import './keys';
+import './program';
+import './tree';
+import { performAll } from './suite';
+import { FOLDER } from './views';
+
+export async function run(): Promise<void> {
+  const results = await performAll();
+  const file = path.join(FOLDER, 'results.json');
+  await fs.writeFile(`${file}.new`, JSON.stringify(results));
+  await fs.rename(`${file}.new`, file);
+}

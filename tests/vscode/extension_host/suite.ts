@@ -1,0 +1,71 @@
+// What the tests in the extension host have in common: they are collected here, and told one by one.
+
+import * as vscode from 'vscode';
+import type { News } from '../../../clients/vscode/src/server';
+import { Tasks } from '../../../clients/vscode/src/tasks';
+import type { TaskView } from '../../../clients/vscode/src/protocol';
+
+const DEADLINE_MS = 40_000;
+const LOOK_MS = 100;
+
+type Test = () => void | Promise<void>;
+
+const tests: [string, Test][] = [];
+
+export function test(name: string, perform: Test): void {
+  tests.push([name, perform]);
+}
+
+/** What became of each: `ok`, or why not. */
+export async function performAll(): Promise<Record<string, string>> {
+  const results: Record<string, string> = {};
+  for (const [name, perform] of tests) {
+    try {
+      await perform();
+      results[name] = 'ok';
+    } catch (error) {
+      results[name] = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    }
+  }
+  return results;
+}
+
+/** Tasks that are told as the server tells them, by the test. */
+export class Feed {
+  state = 'running';
+  mismatch = '';
+  readonly tasks: Tasks;
+  private readonly listeners = new Map<string, (news: never) => void>();
+
+  constructor() {
+    this.tasks = new Tasks(this as unknown as ConstructorParameters<typeof Tasks>[0]);
+  }
+
+  on(method: string, listener: (news: never) => void): void {
+    this.listeners.set(method, listener);
+  }
+
+  onState(): vscode.Disposable {
+    return { dispose: () => undefined };
+  }
+
+  tell<K extends keyof News>(method: K, news: News[K]): void {
+    this.listeners.get(method)?.(news as never);
+  }
+
+  task(view: TaskView): TaskView {
+    this.tell('promptside/task', { project: view.project, seq: view.seq, task: view });
+    return view;
+  }
+}
+
+/** What is there at last; looked for again and again. */
+export async function until<T>(find: () => T | undefined | Promise<T | undefined>): Promise<T> {
+  const due = Date.now() + DEADLINE_MS;
+  for (;;) {
+    const found = await find();
+    if (found !== undefined) return found;
+    if (Date.now() > due) throw new Error('it did not come to that');
+    await new Promise(resolve => setTimeout(resolve, LOOK_MS));
+  }
+}
