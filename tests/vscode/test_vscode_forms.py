@@ -202,6 +202,13 @@ class Panel:
         expect(self.document).to_have_class(re.compile(r"\bactive\b"))
         self.window.row(TITLE).click()
         expect(self.document.locator(".tab.active", has_text=name)).to_be_visible()
+        expect(self.document.locator(".monaco-editor.focused")).to_be_visible()
+
+    def enter(self, control: Locator) -> None:
+        """Go from the document into the panel, to this control."""
+        control.click()
+        expect(control).to_be_focused()
+        expect(self.document.locator(".monaco-editor.focused")).to_have_count(0)
 
     def press(self, title: str) -> None:
         """A button below the form, which is not blocked now."""
@@ -397,7 +404,7 @@ def checklist(panel: Panel) -> None:
 def fields(panel: Panel) -> None:
     """Each kind of field, and one that is missing."""
     form, keys = panel.form, panel.page.keyboard
-    form.get_by_label("Title").focus()
+    panel.enter(form.get_by_label("Title"))
     keys.press("Control+a")
     keys.type("Leave words out")
     keys.press("Tab")
