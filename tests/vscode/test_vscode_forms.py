@@ -136,7 +136,9 @@ def asks(recording: Path) -> None:
         return value
 
     lines = recording.read_text(encoding="utf-8").splitlines()
-    recording.write_text("".join(f"{json.dumps(other(json.loads(line)))}\n" for line in lines), encoding="utf-8")
+    recording.write_text(
+        "".join(f"{json.dumps(other(json.loads(line)))}\n" for line in lines), encoding="utf-8"
+    )
 
 
 class Panel:
@@ -152,7 +154,9 @@ class Panel:
         expect(self.page.locator(".tabs-container .tab.active", has_text=".md")).to_be_visible()
         self.document = self.page.locator(".editor-group-container").first
         window.palette("Open Pipeline Panel")
-        self.frame: FrameLocator = self.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+        self.frame: FrameLocator = self.page.frame_locator("iframe.webview.ready").frame_locator(
+            "#active-frame"
+        )
         self.form: Locator = self.frame.locator(".form:not(.permissions)")
         expect(self.frame.locator(".form").first).to_be_attached()
         if self.page.locator(".editor-group-container").count() == 1:
@@ -352,7 +356,13 @@ def permission(panel: Panel) -> None:
     """Denied with a word, by key."""
     card = panel.frame.locator(".permission")
     expect(card).to_contain_text("The agent wants to run python3 -m unittest in Implementation.")
-    titles = ["Allow once", "Allow for this attempt", "Allow for this task", "Always in this project", "Deny…"]
+    titles = [
+        "Allow once",
+        "Allow for this attempt",
+        "Allow for this task",
+        "Always in this project",
+        "Deny…",
+    ]
     for title in titles:
         expect(card.get_by_role("button", name=title)).to_be_visible()
     panel.window.picture("permission")
