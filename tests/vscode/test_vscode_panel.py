@@ -149,3 +149,29 @@ def test_panel_at_gates(user: User, open_window: Callable[..., Workbench]) -> No
     user.until(lambda task: len(task["stages"][1]["attempts"]) == 2)
     attempt = user.stage("high-level-approaches")["attempts"][1]
     assert attempt["cause"] == "redo"
+
+
+def test_panel_when_done_and_when_failed(user: User, open_window: Callable[..., Workbench]) -> None:
+    """What came of it and what was decided; a failure with its reason, and a word for the next attempt."""
+    sample(user)
+    new_task(user)
+    bring_to(user, "pr-preparation")
+    user.promptside("approve", "1", code=None)
+    user.until(lambda task: task["state"] == "completed")
+    nothing = user.base / "recorded"
+    nothing.mkdir()
+    new_task(user, agent=f"rehearsal-fast:{nothing}", title="It fails")
+    user.promptside("run", "2", code=None)
+    user.until(lambda task: (task["waiting_for"] or {}).get("kind") == "person", 2)
+    window = open_window()
+    window.open_tasks()
+    window.row("It fails").click()
+    window.see_text("It fails")
+    panel = Panel(window)
+    panel.shows("What should the agent do differently?")
+    expect(panel.button("Retry")).to_be_visible()
+    window.picture("failed")
+    panel.frame.get_by_label("What should the agent do differently?").fill("Say a word.")
+    expect(panel.button("Retry with this")).to_be_visible()
+    panel.button("Retry with this").click()
+    user.until(lambda task: len(task["stages"][0]["attempts"]) > 1, 2)
