@@ -18,33 +18,44 @@ class Panel:
         self.window = window
         self.page = window.page
         window.palette("Open Pipeline Panel")
-        self.frame: FrameLocator = self.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+        self.frame: FrameLocator = self.page.frame_locator("iframe.webview.ready").frame_locator(
+            "#active-frame"
+        )
         expect(self.frame.locator(".host")).to_be_visible()
         if not side_bar:
             self.command("View: Toggle Primary Side Bar Visibility")
             expect(self.page.locator(".part.sidebar")).to_be_hidden()
 
-    def command(self, title: str) -> None:
-        """A command of the editor's own."""
+    def command(self, title: str, *, asks: bool = False) -> None:
+        """A command of the editor's own, which may ask something in its turn."""
         self.page.keyboard.press("F1")
         box = self.page.locator(".quick-input-widget input.input")
         box.wait_for(state="visible")
         box.fill(f">{title}")
         self.page.locator(".quick-input-list .monaco-list-row", has_text=title).first.click()
-        box.wait_for(state="hidden")
+        if not asks:
+            box.wait_for(state="hidden")
+
+    def reload(self) -> None:
+        """The window anew, as a person does it: the editor keeps its state first."""
+        with self.page.expect_navigation():
+            self.command("Developer: Reload Window", asks=True)
+        self.page.wait_for_selector(".monaco-workbench .activitybar")
 
     def theme(self, title: str) -> None:
         """Another theme, at once."""
-        self.command("Preferences: Color Theme")
-        box = self.page.locator(".quick-input-widget input.input")
-        expect(box).to_be_visible()
+        self.command("Preferences: Color Theme", asks=True)
+        box = self.page.locator(".quick-input-widget input.input[placeholder^='Select Color Theme']")
+        box.wait_for(state="visible")
         box.fill(title)
         row = self.page.locator(".quick-input-list .monaco-list-row", has_text=title).first
         row.click()
         box.wait_for(state="hidden")
 
     def button(self, title: str) -> Locator:
-        return self.frame.get_by_role("group", name="Decide").get_by_role("button", name=re.compile(f"^{title}"))
+        return self.frame.get_by_role("group", name="Decide").get_by_role(
+            "button", name=re.compile(f"^{title}")
+        )
 
     def stage(self, name: str) -> Locator:
         return self.frame.get_by_role("navigation", name="Stages").get_by_role(
@@ -82,7 +93,7 @@ def test_panel_before_and_while_a_stage_runs(user: User, open_window: Callable[.
     expect(panel.button("Stop")).to_be_visible()
     panel.shows("Last actions")
     window.picture("running")
-    window.reload()
+    panel.reload()
     panel.titled("Research")
     expect(panel.frame.locator(".head h1")).to_contain_text(TITLE)
     user.kill(user.daemon())
@@ -112,7 +123,9 @@ def test_panel_at_gates(user: User, open_window: Callable[..., Workbench]) -> No
     panel.titled("High-Level Approaches")
     approve = panel.button("Approve")
     expect(approve).to_have_attribute("aria-disabled", "true")
-    expect(panel.frame.get_by_role("group", name="Decide").get_by_role("status")).to_contain_text("Select 1 option")
+    expect(panel.frame.get_by_role("group", name="Decide").get_by_role("status")).to_contain_text(
+        "Select 1 option"
+    )
     approve.focus()
     panel.page.keyboard.press("Enter")
     assert user.stage("high-level-approaches")["status"] == "waiting"
@@ -132,7 +145,7 @@ def test_panel_at_gates(user: User, open_window: Callable[..., Workbench]) -> No
     expect(panel.frame.locator(".main .document")).to_be_visible()
     panel.frame.locator(".main").evaluate("main => main.scrollTo(0, 120)")
     expect(panel.frame.locator(".main")).to_have_js_property("scrollTop", 120)
-    window.reload()
+    panel.reload()
     panel.titled("Research")
     expect(panel.frame.locator(".main")).to_have_js_property("scrollTop", 120)
     panel.page.set_viewport_size({"width": 1280, "height": 800})
