@@ -200,12 +200,14 @@ class Panel:
         script.chmod(0o700)
         self.user.promptside("open", "1", code=None, more={"EDITOR": str(script)})
 
-    def beside(self, name: str) -> None:
+    def beside(self, name: str, heading: str) -> None:
         """Have the document that waits now beside the panel, in place of the one before."""
         self.page.keyboard.press("Control+1")
         expect(self.document).to_have_class(re.compile(r"\bactive\b"))
         self.window.row(TITLE).click()
         expect(self.document.locator(".tab.active", has_text=name)).to_be_visible()
+        self.written(heading)
+        self.document.locator(".view-lines").first.click()
         expect(self.document.locator(".monaco-editor.focused")).to_be_visible()
 
     def enter(self, control: Locator) -> None:
@@ -258,7 +260,7 @@ def test_questions_and_options_by_mouse(user: User, open_window: Callable[..., W
     panel.window.picture("text")
     panel.press("Approve")
     panel.opens("options")
-    panel.beside("high-level-approaches.md")
+    panel.beside("high-level-approaches.md", "# Approaches")
     expect(panel.form.locator(":checked")).to_have_count(0)
     panel.blocked("Approve", "Select 1 option")
     radios = panel.form.get_by_role("radio")
@@ -342,11 +344,11 @@ def test_permission_checklist_and_fields_by_key(user: User, open_window: Callabl
     user.until(lambda task: (task["waiting_for"] or {}).get("kind") == "gate")
     panel.press("Approve")
     panel.opens("checklist")
-    panel.beside("security-review.md")
+    panel.beside("security-review.md", "# Security Review")
     checklist(panel)
     panel.press("Approve")
     panel.opens("fields")
-    panel.beside("entry.md")
+    panel.beside("entry.md", "# Entry")
     fields(panel)
     panel.press("Approve")
     user.until(lambda task: task["state"] == "completed")
