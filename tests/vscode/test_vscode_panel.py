@@ -1,4 +1,4 @@
-"""The pipeline panel: a picture for each state, the same after a reload, and what is blocked says why (ED-7, UX 3.4)."""
+"""The pipeline panel: a picture for each state, the same after a reload; what is blocked says why (ED-7)."""
 
 import re
 from collections.abc import Callable
@@ -9,6 +9,7 @@ from vscode_rig.stories import TITLE, bring_to, new_task, sample
 from vscode_rig.workbench import Workbench
 
 THEMES = {"light": "Light Modern", "high-contrast": "Dark High Contrast", "dark": "Dark Modern"}
+"""The end of the class that the editor gives the page, and the theme's title."""
 
 
 class Panel:
@@ -71,7 +72,7 @@ class Panel:
 
 
 def test_panel_before_and_while_a_stage_runs(user: User, open_window: Callable[..., Workbench]) -> None:
-    """No task, one that is ready, a stage ahead, a stage at work, a daemon that is gone; back as it was after a reload."""
+    """No task, one that is ready, a stage ahead, one at work, a daemon that is gone; as it was after a reload."""
     sample(user)
     window = open_window()
     window.open_tasks()
@@ -112,7 +113,7 @@ def open_task(window: Workbench) -> Panel:
 
 
 def test_panel_at_gates(user: User, open_window: Callable[..., Workbench]) -> None:
-    """A gate by keyboard; blocked with its reason; narrow as a strip; paused; the same stage and place after a reload."""
+    """Blocked with its reason; narrow as a strip; paused; sent back; the same stage and place after a reload."""
     sample(user)
     new_task(user)
     bring_to(user, "high-level-approaches")
@@ -133,6 +134,7 @@ def test_panel_at_gates(user: User, open_window: Callable[..., Workbench]) -> No
     expect(panel.button("Approve A")).not_to_have_attribute("aria-disabled", "true")
     for name, theme in THEMES.items():
         panel.theme(theme)
+        expect(panel.frame.locator("body")).to_have_class(re.compile(rf"(^|\s)vscode-{name}(\s|$)"))
         window.picture(f"options-{name}")
     panel.page.set_viewport_size({"width": 600, "height": 800})
     strip = panel.frame.locator(".rail ol")
