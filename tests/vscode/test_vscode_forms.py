@@ -136,7 +136,9 @@ def asks(recording: Path) -> None:
         return value
 
     lines = recording.read_text(encoding="utf-8").splitlines()
-    recording.write_text("".join(f"{json.dumps(other(json.loads(line)))}\n" for line in lines), encoding="utf-8")
+    recording.write_text(
+        "".join(f"{json.dumps(other(json.loads(line)))}\n" for line in lines), encoding="utf-8"
+    )
 
 
 class Panel:
@@ -152,7 +154,9 @@ class Panel:
         expect(self.page.locator(".tabs-container .tab.active", has_text=".md")).to_be_visible()
         self.document = self.page.locator(".editor-group-container").first
         window.palette("Open Pipeline Panel")
-        self.frame: FrameLocator = self.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+        self.frame: FrameLocator = self.page.frame_locator("iframe.webview.ready").frame_locator(
+            "#active-frame"
+        )
         self.form: Locator = self.frame.locator(".form:not(.permissions)")
         expect(self.frame.locator(".form").first).to_be_attached()
         if self.page.locator(".editor-group-container").count() == 1:
@@ -196,12 +200,21 @@ class Panel:
         script.chmod(0o700)
         self.user.promptside("open", "1", code=None, more={"EDITOR": str(script)})
 
-    def beside(self, name: str) -> None:
+    def beside(self, name: str, heading: str) -> None:
         """Have the document that waits now beside the panel, in place of the one before."""
         self.page.keyboard.press("Control+1")
         expect(self.document).to_have_class(re.compile(r"\bactive\b"))
         self.window.row(TITLE).click()
         expect(self.document.locator(".tab.active", has_text=name)).to_be_visible()
+        self.written(heading)
+        self.document.locator(".view-lines").first.click()
+        expect(self.document.locator(".monaco-editor.focused")).to_be_visible()
+
+    def enter(self, control: Locator) -> None:
+        """Go from the document into the panel, to this control."""
+        control.click()
+        expect(control).to_be_focused()
+        expect(self.document.locator(".monaco-editor.focused")).to_have_count(0)
 
     def press(self, title: str) -> None:
         """A button below the form, which is not blocked now."""
@@ -247,7 +260,7 @@ def test_questions_and_options_by_mouse(user: User, open_window: Callable[..., W
     panel.window.picture("text")
     panel.press("Approve")
     panel.opens("options")
-    panel.beside("high-level-approaches.md")
+    panel.beside("high-level-approaches.md", "# Approaches")
     expect(panel.form.locator(":checked")).to_have_count(0)
     panel.blocked("Approve", "Select 1 option")
     radios = panel.form.get_by_role("radio")
@@ -331,11 +344,11 @@ def test_permission_checklist_and_fields_by_key(user: User, open_window: Callabl
     user.until(lambda task: (task["waiting_for"] or {}).get("kind") == "gate")
     panel.press("Approve")
     panel.opens("checklist")
-    panel.beside("security-review.md")
+    panel.beside("security-review.md", "# Security Review")
     checklist(panel)
     panel.press("Approve")
     panel.opens("fields")
-    panel.beside("entry.md")
+    panel.beside("entry.md", "# Entry")
     fields(panel)
     panel.press("Approve")
     user.until(lambda task: task["state"] == "completed")
@@ -345,7 +358,13 @@ def permission(panel: Panel) -> None:
     """Denied with a word, by key."""
     card = panel.frame.locator(".permission")
     expect(card).to_contain_text("The agent wants to run python3 -m unittest in Implementation.")
-    titles = ["Allow once", "Allow for this attempt", "Allow for this task", "Always in this project", "Deny…"]
+    titles = [
+        "Allow once",
+        "Allow for this attempt",
+        "Allow for this task",
+        "Always in this project",
+        "Deny…",
+    ]
     for title in titles:
         expect(card.get_by_role("button", name=title)).to_be_visible()
     panel.window.picture("permission")
@@ -397,7 +416,7 @@ def checklist(panel: Panel) -> None:
 def fields(panel: Panel) -> None:
     """Each kind of field, and one that is missing."""
     form, keys = panel.form, panel.page.keyboard
-    form.get_by_label("Title").focus()
+    panel.enter(form.get_by_label("Title"))
     keys.press("Control+a")
     keys.type("Leave words out")
     keys.press("Tab")

@@ -12,6 +12,8 @@ import type { Server } from './server';
 import { fileOf, isBelow, keyOf, Tasks } from './tasks';
 
 const TYPE = 'promptside.panel';
+/** What puts a document right is no command of the editor's: only a form offers it. */
+const MENDS = ['promptside.restore', 'promptside.removeNotes'];
 /** What is told in one go: a task, its form and what the agent does come one by one, a moment apart. */
 const TOGETHER_MS = 30;
 
@@ -171,6 +173,10 @@ class Panel {
       case 'give':
         // The page draws what agents wrote: it may call nothing but commands of ours.
         if (!/^(promptside\.[\w.]+|workbench\.trust\.manage)$/.test(message.command)) return;
+        if (MENDS.includes(message.command)) {
+          await this.of.orders.give(message.command.replace('promptside.', ''), { ...message.args });
+          return;
+        }
         await vscode.commands.executeCommand(message.command, { ...(this.state.task ? this.at : {}), ...message.args });
         return;
       case 'answer': {

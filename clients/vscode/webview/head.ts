@@ -20,8 +20,9 @@ export class Head {
   show(model: Model, page: Page, others: Offer[], act: (offer: Offer) => void): void {
     this.model = model;
     const { task } = model;
+    const attempted = task.stages.some(stage => stage.attempts.length > 0);
     const { input_tokens: read, output_tokens: written, cost_usd: cost } = task.metrics;
-    refill(this.words, [task.title, task.id, task.pipeline, task.branch, read, written, cost, task.state, task.metrics.duration_s], () => [
+    refill(this.words, [task.title, task.id, task.pipeline, task.branch, read, written, cost, task.state, task.metrics.duration_s, attempted], () => [
       make('h1', { dir: 'auto' }, task.title, make('span', { class: 'no' }, `#${task.id}`)),
       make(
         'div',
@@ -30,7 +31,7 @@ export class Head {
         task.branch && fact('git-branch', task.branch, 'Branch'),
         read + written > 0 && fact('symbol-numeric', `${tokens(read + written)} tokens`, `${read.toLocaleString()} read, ${written.toLocaleString()} written`),
         cost > 0 && fact('credit-card', money(cost), 'What the agents cost'),
-        fact('watch', passing(() => time(this.model ?? model)), 'Time the agents worked'),
+        attempted && fact('watch', passing(() => time(this.model ?? model)), 'Time the agents worked'),
       ),
     ]);
     const drawn = (): Record<string, unknown> => {
@@ -39,7 +40,6 @@ export class Head {
       return attempt ? { stage: stage.id, attempt: attempt.n } : {};
     };
     const pause = offerOf(task, 'resume') ?? offerOf(task, 'pause');
-    const attempted = task.stages.some(stage => stage.attempts.length > 0);
     const resume = pause?.command === 'promptside.resume';
     refill(this.tools, [attempted, pause, model.hindrance], () => [
       tool('go-to-file', 'Open the document', 'document', () => page.command('openDocument')),

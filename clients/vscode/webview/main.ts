@@ -78,7 +78,7 @@ export class Main {
     const stage = drawnStage(model);
     const last = stage && lastOf(stage);
     const over = last?.duration_s != null ? span(last.duration_s) : '';
-    const facts = stage ? [last ? `Attempt ${last.n}` : '', over, last ? proof(last) || stage.rule : stage.rule, last?.model ?? ''] : [];
+    const facts = stage ? [last ? `Attempt ${last.n}` : '', over, last ? proof(last) || stage.rule : '', last?.model ?? ''] : [];
     const name = stage?.name ?? (scene === 'done' ? 'Done' : task.state === 'archived' ? 'Archived' : 'Given up');
     const sub = facts.filter(Boolean).join(' · ');
     refill(this.title, [name, sub], () => [make('h2', { dir: 'auto' }, name), make('span', { class: 'muted' }, sub)]);

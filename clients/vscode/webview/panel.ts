@@ -17,7 +17,6 @@ import { state } from './words';
 declare function acquireVsCodeApi(): { postMessage(message: FromPage): void; getState(): unknown; setState(state: PanelState): void };
 
 const TICK_MS = 5000;
-const SAVE_MS = 150;
 /** How long an order waits for what was typed just before to have become part of the form. */
 const SETTLE_MS = 1500;
 /** These carry the hash of the form as the person saw it. */
@@ -29,7 +28,6 @@ class Panel {
   private place: PanelState | undefined;
   /** Where the person was, until the page is long enough to be there again. */
   private returning = 0;
-  private saving: ReturnType<typeof setTimeout> | undefined;
   private answers = 0;
   private readonly taking = new Map<number, { resolve: () => void; reject: (reason: Error) => void }>();
   private readonly reading = new Map<string, ((document: DocumentView | null) => void)[]>();
@@ -90,8 +88,7 @@ class Panel {
     scroller.addEventListener('scroll', () => {
       if (this.returning > 0 || !this.place || this.task.hidden) return;
       this.place.scroll = scroller.scrollTop;
-      clearTimeout(this.saving);
-      this.saving = setTimeout(() => this.save(), SAVE_MS);
+      this.save();
     });
     for (const touched of ['wheel', 'pointerdown', 'keydown']) scroller.addEventListener(touched, () => (this.returning = 0), { passive: true });
     setInterval(tick, TICK_MS);

@@ -114,7 +114,7 @@ class Frame {
     refill(this.above, key, () => [
       errors.length + mends.length > 0 &&
         notice('error', 'bad', [
-          ...(errors.length > 0 ? errors : UNREAD).map(({ text, line }) => {
+          ...(errors.length > 0 ? errors : [{ text: below(form), line: 0 }]).map(({ text, line }) => {
             const go = link(`line ${line}`, () => ask.openFile(form.document, line), { class: 'link muted' });
             return make('p', {}, text, ' ', line > 0 && go);
           }),
@@ -135,10 +135,13 @@ class Frame {
   }
 }
 
-const UNREAD = [{ text: 'A line can’t be read. It is marked below.', line: 0 }];
-
 function notice(name: string, role: string, children: HTMLElement[]): HTMLElement {
   return make('div', { class: `notice ${role}` }, icon(name, role), make('div', {}, ...children));
+}
+
+function below(form: FormView): string {
+  const count = form.problems.filter(problem => problem.severity === 'error').length;
+  return count > 1 ? `${count} lines can’t be read. They are marked below.` : 'A line can’t be read. It is marked below.';
 }
 
 function atItem(form: FormView, text: string): boolean {

@@ -77,7 +77,7 @@ export class TextBox {
   }
 
   private left(): void {
-    this.focused = false;
+    this.focused = document.hasFocus() && document.activeElement === this.element; // it may only be asked to send
     this.flush();
     this.show(this.known);
   }

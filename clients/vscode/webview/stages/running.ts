@@ -10,7 +10,7 @@ import { ago, lines } from '../words';
 const ICONS: [RegExp, string][] = [
   [/^(edit|write|wrote|notebook|multiedit)/i, 'edit'],
   [/^(ran|run|bash|\$)/i, 'terminal'],
-  [/^(search|grep|glob|list|ls)/i, 'search'],
+  [/^(search|find|grep|glob|list|ls)/i, 'search'],
   [/^(read)/i, 'book'],
   [/^(fetch|web)/i, 'globe'],
   [/^(ask|question)/i, 'question'],

@@ -1,0 +1,192 @@
+"""The pipeline panel: a picture for each state, the same after a reload; what is blocked says why (ED-7)."""
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import FrameLocator, Locator, expect
+from rig.user import User
+from vscode_rig.stories import TITLE, bring_to, new_task, sample
+from vscode_rig.workbench import Workbench
+
+THEMES = {"light": "Light Modern", "high-contrast": "Dark High Contrast", "dark": "Dark Modern"}
+"""The end of the class that the editor gives the page, and the theme's title."""
+
+
+class Panel:
+    """The panel that is open in a window."""
+
+    def __init__(self, window: Workbench, *, side_bar: bool = False) -> None:
+        self.window = window
+        self.page = window.page
+        window.palette("Open Pipeline Panel")
+        self.frame: FrameLocator = self.page.frame_locator("iframe.webview.ready").frame_locator(
+            "#active-frame"
+        )
+        expect(self.frame.locator(".host")).to_be_visible()
+        if not side_bar:
+            self.command("View: Toggle Primary Side Bar Visibility")
+            expect(self.page.locator(".part.sidebar")).to_be_hidden()
+
+    def command(self, title: str, *, asks: bool = False) -> None:
+        """A command of the editor's own, which may ask something in its turn."""
+        self.page.keyboard.press("F1")
+        box = self.page.locator(".quick-input-widget input.input")
+        box.wait_for(state="visible")
+        box.fill(f">{title}")
+        self.page.locator(".quick-input-list .monaco-list-row", has_text=title).first.click()
+        if not asks:
+            box.wait_for(state="hidden")
+
+    def reload(self) -> None:
+        """The window anew, as a person does it: the editor keeps its state first."""
+        with self.page.expect_navigation():
+            self.command("Developer: Reload Window", asks=True)
+        self.page.wait_for_selector(".monaco-workbench .activitybar")
+
+    def theme(self, title: str) -> None:
+        """Another theme, at once."""
+        self.command("Preferences: Color Theme", asks=True)
+        box = self.page.locator(".quick-input-widget input.input[placeholder^='Select Color Theme']")
+        box.wait_for(state="visible")
+        box.fill(title)
+        row = self.page.locator(".quick-input-list .monaco-list-row", has_text=title).first
+        row.click()
+        box.wait_for(state="hidden")
+
+    def button(self, title: str) -> Locator:
+        return self.frame.get_by_role("group", name="Decide").get_by_role(
+            "button", name=re.compile(f"^{title}")
+        )
+
+    def stage(self, name: str) -> Locator:
+        return self.frame.get_by_role("navigation", name="Stages").get_by_role(
+            "button", name=re.compile(f"^Stage . of ., {name}")
+        )
+
+    def shows(self, words: str) -> None:
+        expect(self.frame.locator(".main")).to_contain_text(words)
+
+    def titled(self, name: str) -> None:
+        """The stage that is drawn."""
+        expect(self.frame.locator(".stage h2")).to_have_text(name)
+
+
+def test_panel_before_and_while_a_stage_runs(user: User, open_window: Callable[..., Workbench]) -> None:
+    """No task, one that is ready, a stage ahead, one at work, a daemon that is gone; as it was after a reload."""
+    sample(user)
+    window = open_window()
+    window.open_tasks()
+    expect(window.page.locator(".sidebar", has_text="No task yet").first).to_be_visible()
+    panel = Panel(window, side_bar=True)
+    expect(panel.frame.get_by_role("heading", name="No task yet")).to_be_visible()
+    window.picture("empty")
+    new_task(user, agent="rehearsal:standard")
+    window.see_row(TITLE)
+    panel = open_task(window)
+    expect(panel.button("Run Research")).to_be_visible()
+    window.picture("ready")
+    panel.stage("Security Review").click()
+    panel.titled("Security Review")
+    panel.shows("a checklist")
+    window.picture("ahead")
+    panel.button("Back to Research").click()
+    panel.frame.locator("body").press("Control+Enter")
+    expect(panel.button("Stop")).to_be_visible()
+    panel.shows("Last actions")
+    window.picture("running")
+    panel.reload()
+    panel.titled("Research")
+    expect(panel.frame.locator(".head h1")).to_contain_text(TITLE)
+    user.kill(user.daemon())
+    expect(panel.frame.get_by_role("heading", name="The Promptside daemon is not running")).to_be_visible()
+    window.picture("down")
+    panel.frame.get_by_role("button", name="Start it").click()
+    panel.titled("Research")
+
+
+def open_task(window: Workbench) -> Panel:
+    """The panel of the only task, without the side bar; what was there before it goes."""
+    window.page.keyboard.press("Control+k")
+    window.page.keyboard.press("Control+w")
+    expect(window.page.locator("iframe.webview")).to_have_count(0)
+    return Panel(window)
+
+
+def test_panel_at_gates(user: User, open_window: Callable[..., Workbench]) -> None:
+    """Blocked with its reason; narrow as a strip; paused; sent back; the same stage and place after a reload."""
+    sample(user)
+    new_task(user)
+    bring_to(user, "high-level-approaches")
+    window = open_window()
+    window.open_tasks()
+    window.see_row(TITLE)
+    panel = Panel(window)
+    panel.titled("High-Level Approaches")
+    approve = panel.button("Approve")
+    expect(approve).to_have_attribute("aria-disabled", "true")
+    expect(panel.frame.get_by_role("group", name="Decide").get_by_role("status")).to_contain_text(
+        "Select 1 option"
+    )
+    approve.focus()
+    panel.page.keyboard.press("Enter")
+    assert user.stage("high-level-approaches")["status"] == "waiting"
+    panel.frame.get_by_role("radio").first.check()
+    expect(panel.button("Approve A")).not_to_have_attribute("aria-disabled", "true")
+    for name, theme in THEMES.items():
+        panel.theme(theme)
+        expect(panel.frame.locator("body")).to_have_class(re.compile(rf"(^|\s)vscode-{name}(\s|$)"))
+        window.picture(f"options-{name}")
+    panel.page.set_viewport_size({"width": 600, "height": 800})
+    strip = panel.frame.locator(".rail ol")
+    expect(strip).to_have_css("display", "flex")
+    window.picture("narrow")
+    panel.page.set_viewport_size({"width": 1280, "height": 500})
+    # What is drawn, and how far down, is the same after a reload.
+    panel.stage("Research").click()
+    panel.titled("Research")
+    expect(panel.frame.locator(".main .document")).to_be_visible()
+    panel.frame.locator(".main").evaluate("main => main.scrollTo(0, 120)")
+    expect(panel.frame.locator(".main")).to_have_js_property("scrollTop", 120)
+    panel.reload()
+    panel.titled("Research")
+    expect(panel.frame.locator(".main")).to_have_js_property("scrollTop", 120)
+    panel.page.set_viewport_size({"width": 1280, "height": 800})
+    window.picture("record")
+    panel.button("Back to High-Level Approaches").click()
+    panel.frame.get_by_role("button", name="Pause this task").click()
+    panel.shows("The conversation is kept for 24 hours")
+    window.picture("paused")
+    panel.button("Resume").click()
+    panel.button("Redo").click()
+    panel.page.keyboard.type("Offer one without a file.")
+    window.picture("redo")
+    panel.page.keyboard.press("Control+Enter")
+    user.until(lambda task: len(task["stages"][1]["attempts"]) == 2)
+    attempt = user.stage("high-level-approaches")["attempts"][1]
+    assert attempt["cause"] == "redo"
+
+
+def test_panel_when_done_and_when_failed(user: User, open_window: Callable[..., Workbench]) -> None:
+    """What came of it and what was decided; a failure with its reason, and a word for the next attempt."""
+    sample(user)
+    new_task(user)
+    bring_to(user, "pr-preparation")
+    user.promptside("approve", "1", code=None)
+    user.until(lambda task: task["state"] == "completed")
+    nothing = user.base / "recorded"
+    nothing.mkdir()
+    new_task(user, agent=f"rehearsal-fast:{nothing}", title="It fails")
+    user.promptside("run", "2", code=None)
+    user.until(lambda task: (task["waiting_for"] or {}).get("kind") == "person", 2)
+    window = open_window()
+    window.open_tasks()
+    window.row("It fails").click()
+    window.see_text("It fails")
+    panel = Panel(window)
+    panel.shows("What should the agent do differently?")
+    expect(panel.button("Retry")).to_be_visible()
+    window.picture("failed")
+    panel.frame.get_by_label("What should the agent do differently?").fill("Say a word.")
+    expect(panel.button("Retry with this")).to_be_visible()
+    panel.button("Retry with this").click()
+    user.until(lambda task: len(task["stages"][0]["attempts"]) > 1, 2)
