@@ -15,7 +15,7 @@ STAGES = 13
 
 def test_data_that_hurts(user: User, open_window: Callable[..., Workbench]) -> None:
     sample(user)
-    _long_pipeline(user.project / ".promptside/pipelines")
+    _long_pipeline(user.data / "config/pipelines")
     titles = [f"Task number {n}" for n in range(1, 197)]
     new_tasks(user, [*titles, LONG[:200].strip(), HEBREW, "<b>bold</b> $(error) [x](command:y) &amp;"])
     new_tasks(user, ["Thirteen stages"], pipeline="long")
@@ -46,9 +46,7 @@ def test_data_that_hurts(user: User, open_window: Callable[..., Workbench]) -> N
 
 
 def _long_pipeline(into: Path) -> None:
-    (into / "prompts").mkdir(parents=True)
-    (into / "prompts/part.md").write_text("Do your part.\n", encoding="utf-8")
-    head = 'title = "A long one"\n\n'
-    same = 'input = "previous"\noutput = "text"\ngate = { type = "require_approval" }\nprompt = "prompts/part.md"\n\n'
-    stages = [f'[[stage]]\nid = "stage-{n}"\nname = "Stage {n}"\n{same}' for n in range(1, STAGES + 1)]
-    (into / "long.toml").write_text(head + "".join(stages), encoding="utf-8")
+    into.mkdir(parents=True)
+    keys = 'input = "previous"\noutput = "text"\ngate = { type = "require_approval" }\nprompt = "Do your part."\n'
+    stages = [f'[[stage]]\nid = "stage-{n}"\nname = "Stage {n}"\n{keys}\n' for n in range(1, STAGES + 1)]
+    (into / "long.toml").write_text('title = "A long one"\n\n' + "".join(stages), encoding="utf-8")

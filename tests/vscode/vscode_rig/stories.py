@@ -1,5 +1,6 @@
 """What the stories begin with: the recorded project, a task in it, and the way to the stage that a story is about."""
 
+import contextlib
 import os
 import shutil
 from importlib import resources
@@ -12,6 +13,7 @@ from rig.user import User
 from promptside_protocol import connect
 from promptside_protocol.blocking import request
 from promptside_protocol.commands import NewTask
+from promptside_protocol.errors import PromptsideError
 from promptside_protocol.queries import GetTask
 from vscode_rig.workbench import Workbench
 
@@ -71,7 +73,8 @@ def waits(window: Workbench, user: User, stage: str, kind: str = "gate") -> dict
 
     def there() -> bool:
         found.clear()
-        found.update(look(user)["waiting_for"] or {})
+        with contextlib.suppress(PromptsideError):  # there is no such task yet
+            found.update(look(user)["waiting_for"] or {})
         return (found.get("stage"), found.get("kind")) == (stage, kind)
 
     window.until(there)

@@ -105,7 +105,8 @@ class Workbench:
 
         self.until(there)
         self.page.keyboard.press("Enter")
-        expect(self.page.locator(".quick-input-list .monaco-list-row", has_text=f"Promptside: {title}")).to_have_count(0)
+        # The box that comes next may be the same one; a closed palette keeps its words.
+        self.until(lambda: not box.is_visible() or not box.input_value().startswith(">"))
 
     def pick(self, words: str) -> None:
         """An entry of a quick pick, with keys only; in a box for words, the words."""
@@ -124,7 +125,8 @@ class Workbench:
         expect(box).to_be_focused()
         self.page.keyboard.press("Control+a")
         self.page.keyboard.insert_text(words)
-        expect(self.page.locator(".find-widget.visible .matchesCount").first).to_contain_text("1 of")
+        # The count may still be the one of the words before; what is selected is not.
+        self.see_status(f"({len(words)} selected)")
         self.page.keyboard.press("Escape")
         expect(self.page.locator(".find-widget.visible")).to_have_count(0)
 
