@@ -1,9 +1,21 @@
 """What the stories begin with: the recorded project, a task in it, and the way to the stage that a story is about."""
 
+import contextlib
+import os
 import shutil
 from importlib import resources
+from typing import Any
+from unittest import mock
 
+import msgspec
 from rig.user import User
+
+from promptside_protocol import connect
+from promptside_protocol.blocking import request
+from promptside_protocol.commands import NewTask
+from promptside_protocol.errors import PromptsideError
+from promptside_protocol.queries import GetTask
+from vscode_rig.workbench import Workbench
 
 TITLE = "Leave common words out"
 
@@ -45,3 +57,39 @@ def bring_to(user: User, wanted: str) -> None:
                 raise AssertionError(f"{stage} waits for a person: {waits['reason']}")
         user.promptside(*words, code=None)
         user.until(lambda task, before=view["seq"]: task["seq"] > before)
+
+
+def look(user: User, number: int = 1) -> dict[str, Any]:
+    """The task as the daemon has it, asked without starting a program."""
+    with mock.patch.dict(os.environ, user.environment, clear=True):
+        query = GetTask(project=str(user.project.resolve()), task=number)
+        found: dict[str, Any] = msgspec.to_builtins(request(connect.hello("terminal"), query, start=False))
+    return found
+
+
+def waits(window: Workbench, user: User, stage: str, kind: str = "gate") -> dict[str, Any]:
+    """Wait until a stage waits for this; what it waits for."""
+    found: dict[str, Any] = {}
+
+    def there() -> bool:
+        found.clear()
+        with contextlib.suppress(PromptsideError):  # there is no such task yet
+            found.update(look(user)["waiting_for"] or {})
+        return (found.get("stage"), found.get("kind")) == (stage, kind)
+
+    window.until(there)
+    return found
+
+
+def new_tasks(user: User, titles: list[str], pipeline: str = "") -> None:
+    """Many tasks at once, by one program."""
+    with mock.patch.dict(os.environ, user.environment, clear=True):
+        for title in titles:
+            order = NewTask(
+                project=str(user.project.resolve()),
+                key=f"{pipeline} {title}",
+                title=title,
+                pipeline=pipeline,
+                agent="rehearsal-fast:standard",
+            )
+            request(connect.hello("terminal"), order)

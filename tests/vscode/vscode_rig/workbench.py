@@ -85,6 +85,59 @@ class Workbench:
         row.wait_for()
         row.click()
 
+    def typed(self, title: str) -> None:
+        """A command of ours, with keys only; the palette has what was possible when it was opened."""
+        box = self.page.locator(".quick-input-widget input.input")
+        focused = self.page.locator(".quick-input-list .monaco-list-row.focused")
+
+        def there() -> bool:
+            self.page.keyboard.press("F1")
+            expect(box).to_be_focused()
+            self.page.keyboard.insert_text(f"Promptside: {title}")
+            expect(focused).to_be_visible()
+            try:
+                expect(focused).to_contain_text(title, timeout=1500)
+            except AssertionError:
+                self.page.keyboard.press("Escape")
+                expect(box).not_to_be_visible()
+                return False
+            return True
+
+        self.until(there)
+        self.page.keyboard.press("Enter")
+        # The box that comes next may be the same one; a closed palette keeps its words.
+        self.until(lambda: not box.is_visible() or not box.input_value().startswith(">"))
+
+    def pick(self, words: str) -> None:
+        """An entry of a quick pick, with keys only; in a box for words, the words."""
+        box = self.page.locator(".quick-input-widget input.input")
+        expect(box).to_be_focused()
+        if words:
+            self.page.keyboard.insert_text(words)
+            expect(box).to_have_value(words)
+        self.page.keyboard.press("Enter")
+        expect(box).not_to_be_visible()
+
+    def find(self, words: str) -> None:
+        """Select words of the document, with keys only."""
+        self.page.keyboard.press("Control+f")
+        box = self.page.locator(".find-widget.visible textarea.input").first
+        expect(box).to_be_focused()
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.insert_text(words)
+        # The count may still be the one of the words before; what is selected is not.
+        self.see_status(f"({len(words)} selected)")
+        self.page.keyboard.press("Escape")
+        expect(self.page.locator(".find-widget.visible")).to_have_count(0)
+
+    def below(self, heading: str, words: str) -> None:
+        """Write below a heading, with keys only."""
+        self.find(heading)
+        self.page.keyboard.press("End")
+        self.page.keyboard.press("Enter")
+        self.page.keyboard.insert_text(words)
+        self.see_text(words)
+
     def offers(self, title: str) -> bool:
         """Whether the palette has a command now; the palette is closed again."""
         self.page.keyboard.press("F1")
