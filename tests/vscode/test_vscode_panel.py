@@ -166,27 +166,32 @@ def test_panel_at_gates(user: User, open_window: Callable[..., Workbench]) -> No
     assert attempt["cause"] == "redo"
 
 
-def test_panel_when_done_and_when_failed(user: User, open_window: Callable[..., Workbench]) -> None:
-    """What came of it and what was decided; a failure with its reason, and a word for the next attempt."""
+def test_panel_when_done_and_when_stopped(user: User, open_window: Callable[..., Workbench]) -> None:
+    """What came of it and what was decided; a stage that does not go on by itself, and a word for the next attempt."""
     sample(user)
     new_task(user)
     bring_to(user, "pr-preparation")
-    user.promptside("approve", "1", code=None)
-    user.until(lambda task: task["state"] == "completed")
-    nothing = user.base / "recorded"
-    nothing.mkdir()
-    new_task(user, agent=f"rehearsal-fast:{nothing}", title="It fails")
-    user.promptside("run", "2", code=None)
-    user.until(lambda task: (task["waiting_for"] or {}).get("kind") == "person", 2)
     window = open_window()
     window.open_tasks()
-    window.row("It fails").click()
-    window.see_text("It fails")
+    window.see_row(TITLE)
     panel = Panel(window)
-    panel.shows("What should the agent do differently?")
-    expect(panel.button("Retry")).to_be_visible()
+    panel.titled("PR Preparation")
+    panel.button("Approve").click()
+    panel.shows("What you decided")
+    panel.titled("Done")
+    window.picture("done")
+    panel.frame.get_by_role("button", name="More actions").click()
+    panel.frame.get_by_role("menuitem", name="Show decisions").wait_for()
+    window.picture("menu")
+    panel.page.keyboard.press("Escape")
+    panel.command("View: Close All Editors")
+    user.promptside("task", "archive", "1")
+    new_task(user, agent="rehearsal:standard", title="Another")
+    user.promptside("run", "2", "--detach", code=None)
+    user.promptside("stop", "2", code=None)
+    panel = Panel(window, side_bar=True)
+    asked = panel.frame.get_by_label("What should the agent do differently?")
+    asked.fill("Say a word.")
     window.picture("failed")
-    panel.frame.get_by_label("What should the agent do differently?").fill("Say a word.")
-    expect(panel.button("Retry with this")).to_be_visible()
     panel.button("Retry with this").click()
     user.until(lambda task: len(task["stages"][0]["attempts"]) > 1, 2)

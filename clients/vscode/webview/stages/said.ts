@@ -163,7 +163,7 @@ function done(model: Model, page: Page): Drawn {
       make(
         'ul',
         { class: 'act' },
-        ...decided.map(one => make('li', {}, icon(one.name, 'muted'), make('span', { class: 'what', dir: 'auto' }, one.words, one.more && ': ', one.more && make('b', {}, one.more)), make('time', { class: 'muted' }, clock(one.at)))),
+        ...decided.map(one => make('li', {}, icon(one.name, 'muted'), make('span', { class: 'what', dir: 'auto' }, one.words, one.more && (/[.?!]$/.test(one.words) ? ' ' : ': '), one.more && make('b', {}, one.more)), make('time', { class: 'muted' }, clock(one.at)))),
       ),
     files > 0 && make('p', { class: 'links' }, link('Show changes', () => page.command('showChanges'))),
   ];
