@@ -85,7 +85,7 @@ export function register(parts: Parts): vscode.Disposable[] {
     const task = here.named(given(argument)) ?? (await here.pick(tasks.all));
     if (task) await openDocument(task);
   });
-  const clicks = { key: '', at: 0 };
+  const clicks = { key: '', at: 0, opening: Promise.resolve() };
   command('openDocument', async argument => {
     const node = argument as Node | undefined;
     if (node?.kind === 'stage' && node.stage.artifact) {
@@ -95,8 +95,13 @@ export function register(parts: Parts): vscode.Disposable[] {
     await withTask(argument, () => true, async task => {
       const key = `${task.project} ${task.id}`;
       const again = clicks.key === key && Date.now() - clicks.at < DOUBLE_CLICK_MS;
+      const { opening } = clicks;
       Object.assign(clicks, { key, at: Date.now() });
-      await (again ? vscode.commands.executeCommand('promptside.openPanel', argument) : openDocument(task));
+      if (!again) await (clicks.opening = openDocument(task));
+      else {
+        await opening; // what the first of two clicks opens must not come to lie over the panel
+        await vscode.commands.executeCommand('promptside.openPanel', argument);
+      }
     });
   });
   command('tree.gate', argument => withTask(argument, task => task.waiting_for !== null, openDocument));
