@@ -216,6 +216,10 @@ class Panel:
         expect(control).to_be_focused()
         expect(self.document.locator(".monaco-editor.focused")).to_have_count(0)
 
+    def draft(self) -> Any:
+        """The answers as the daemon has them."""
+        return self.user.promptside("open", "1", "--json", more={"EDITOR": "true"}).data["answers"]
+
     def press(self, title: str) -> None:
         """A button below the form, which is not blocked now."""
         button = self.frame.get_by_role("button", name=re.compile(f"^{title}"))
@@ -239,6 +243,15 @@ class Panel:
         expect(self.frame.locator(f".form.{kind}")).to_be_visible()
 
 
+FILLED = {
+    "title": "Leave words out",
+    "note": "Words of a list are left out.",
+    "kind": "fix",
+    "breaking": True,
+    "areas": ["web"],
+    "reviewers": ["ada", "grace"],
+    "risk": {"level": 2},
+}
 EDITOR = """\
 import sys
 from pathlib import Path
@@ -446,5 +459,5 @@ def fields(panel: Panel) -> None:
     form.get_by_label("Note").focus()
     keys.type("Words of a list are left out.")
     expect(form.get_by_text("Note is required and still empty.")).to_have_count(0)
-    panel.written("- [x] fix", "- [x] Yes", "- [x] web", "- ada", "- grace", '"level": 2', "Words of a list")
+    panel.window.until(lambda: panel.draft() == FILLED)
     panel.window.picture("fields-filled")

@@ -11,8 +11,8 @@ export class Choices {
   readonly element = make('div', { class: 'opts' });
   private readonly name = fresh();
   private readonly inputs = new Map<string, HTMLInputElement>();
-  /** Takes back what is chosen of one; stands where the caller puts it. */
-  readonly clear = make('button', { type: 'button', class: 'link muted', hidden: true }, 'Clear');
+  /** Takes back what is chosen of one; stands where the caller puts it, behind the choices. */
+  readonly clear = make('button', { type: 'button', class: 'link muted clear', hidden: true }, 'Clear');
   private own: { tick: HTMLInputElement; box: TextBox; row: HTMLElement } | undefined;
   /** Whether the answer had words of the person's own. */
   private had = false;

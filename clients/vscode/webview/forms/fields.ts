@@ -78,9 +78,9 @@ class Field implements Part {
         sheet.answer(id, asked ? reply({ ids, other }) : fieldValue(item, ids));
       });
       const one = item.input !== 'any';
-      const legend = make('legend', {}, this.title, this.choices.clear);
+      const legend = make('legend', {}, this.title);
       const role = { role: one ? 'radiogroup' : 'group', 'aria-required': one && item.required ? 'true' : undefined };
-      this.element = make('fieldset', { class: 'field', ...role }, legend, ...more, this.choices.element, this.said.element);
+      this.element = make('fieldset', { class: 'field', ...role }, legend, ...more, this.choices.element, this.choices.clear, this.said.element);
       return;
     }
     const { help, ...look } = BOXES[item.input] ?? { rows: 3, help: undefined };
