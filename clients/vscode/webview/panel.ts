@@ -79,6 +79,11 @@ class Panel {
     document.body.append(make('div', { class: 'host' }, this.task, this.centre.element), this.region);
     window.addEventListener('message', (event: MessageEvent<ToPage>) => this.hear(event.data));
     document.addEventListener('keydown', event => {
+      // The editor would select all of the document that is open beside, and what is typed next would replace it.
+      if (event.key === 'a' && (event.ctrlKey || event.metaKey) && (event.target as Element).matches('input, textarea')) {
+        event.stopPropagation();
+        return;
+      }
       if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || this.task.hidden) return;
       event.preventDefault();
       this.flush();

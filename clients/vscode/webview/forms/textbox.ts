@@ -37,8 +37,6 @@ export class TextBox {
     this.element.addEventListener('blur', () => this.left());
     this.element.addEventListener('keydown', event => {
       const { key, ctrlKey, metaKey, isComposing } = event as KeyboardEvent;
-      // The editor takes this key for the document that is open beside, and goes there with it.
-      if (key === 'a' && (ctrlKey || metaKey)) event.stopPropagation();
       if (key !== 'Enter' || isComposing) return;
       if (ctrlKey || metaKey) this.flush(); // in front of the approval that these keys are for
       else if (look.line || look.paragraph) {
