@@ -39,6 +39,8 @@ AGENT = (
     "rehearsal:standard plays a recorded run, without a model and without a cost."
 )
 TITLE = 80
+LENS = 90
+"""How long what is still missing may be above the first line."""
 
 
 def register(server: Server) -> None:
@@ -77,13 +79,15 @@ def register(server: Server) -> None:
 
     async def lenses(params: types.CodeLensParams) -> list[types.CodeLens]:
         at = types.Range(start=types.Position(0, 0), end=types.Position(0, 0))
-        return [
-            types.CodeLens(
-                range=at, command=types.Command(title=act.title, command=act.command, arguments=[act.args])
-            )
-            for act in await known.acts(params.text_document.uri)
+        acts = await known.acts(params.text_document.uri)
+        found = [
+            types.Command(title=act.title, command=act.command, arguments=[act.args])
+            for act in acts
             if act.blocked is None
         ]
+        # There is a line from the start: one that came with the last word would move what is being typed.
+        lacks = [types.Command(title=cut(act.blocked, LENS), command="") for act in acts[:1] if act.blocked]
+        return [types.CodeLens(range=at, command=command) for command in found or lacks]
 
     offer(server, "createTask", create)
     on(server, types.TEXT_DOCUMENT_DID_OPEN, opened)
@@ -119,12 +123,13 @@ async def begin(server: Server, given: dict[str, Any], place: Place) -> Shown:
         description=description,
         files=_files(given, source),
         pipeline=pipeline,
+        agent=str(given.get("agent") or ""),
     )
     file = path_of(uri)
     assert file is not None, "a draft is a file"
     file.write_text(forms.render(definition), "utf-8")
     seen = server.seen_as(uri)
-    return Shown(uri=seen, shown=await show(server, seen, 4))
+    return Shown(uri=seen, shown=await show(server, seen, 5))  # below “Title”, where the first word goes
 
 
 class Drafts:
@@ -257,6 +262,7 @@ def definition_of(
     description: str = "",
     files: tuple[str, ...] = (),
     pipeline: str = "",
+    agent: str = "",
 ) -> FieldsDefinition:
     """The form of a draft; which one is read off its name. The values are what it begins with."""
     file = path_of(uri)
@@ -276,7 +282,7 @@ def definition_of(
             Field(key="affected_files", label="Affected files", widget="bullets", value=list(files) or None),
             Field(key="priority", label="Priority", widget="line", value="50"),
             Field(key="pipeline", label="Pipeline", widget="enum", choices=choices, value=chosen),
-            Field(key="agent", label="Agent", widget="line", hint=AGENT),
+            Field(key="agent", label="Agent", widget="line", hint=AGENT, value=agent or None),
         ),
     )
 

@@ -26,6 +26,9 @@ V = TypeVar("V")
 CHOICES = 6
 """More buttons than this are no question any more."""
 
+OWN = ".promptside"
+"""The directory of a project that is ours."""
+
 
 async def fill(
     server: Server, kind: type[msgspec.Struct], given: dict[str, Any], at: str = ""
@@ -124,9 +127,13 @@ def _place(server: Server, at: str) -> Path | None:
     """The folder that the person is in, without links."""
     uri = at or server.protocol.active
     path = to_fs_path(uri) if uri.startswith("file:") else None
-    if path:
-        return Path(path).resolve().parent
-    return next(iter(server.folders()), None)
+    if not path:
+        return next(iter(server.folders()), None)
+    there = Path(path).resolve()
+    ours = [above for above in (there, *there.parents) if above.name == OWN]
+    if ours:
+        return ours[-1].parent  # what lies in `.promptside` is of the project around it
+    return there if there.is_dir() else there.parent
 
 
 def _project_of(server: Server, number: Any) -> str:

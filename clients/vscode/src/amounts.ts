@@ -28,6 +28,11 @@ export function money(dollars: number): string {
   return dollars > 0 && dollars < 0.01 ? '< $0.01' : `$${dollars.toFixed(2)}`;
 }
 
+/** What was spent; nothing for a recording, which cost nobody anything now. */
+export function spent(of: { metrics: { recorded: boolean } }, dollars: number | null | undefined): string {
+  return dollars && !of.metrics.recorded ? money(dollars) : '';
+}
+
 export function clock(at: number): string {
   return new Date(at * 1000).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', hour12: false });
 }

@@ -45,7 +45,7 @@ const SHOWS = ['showLack', 'openFile', 'showDifference', 'takeMine', 'takeTheirs
 const ATTEMPTS = ['showTranscript', 'showPrompt', 'showDocument'];
 const CHANGES_A_DRAFT = ['takeMine', 'takeTheirs', 'note', 'editDraft'];
 /** After these a stage is at work, whose output may be looked at. */
-const STARTS = ['run', 'retry', 'redo', 'resume'];
+const STARTS = ['run', 'retry', 'redo', 'resume', 'approve', 'skip'];
 
 export function register(parts: Parts): vscode.Disposable[] {
   const { server, tasks, here, orders, tree, outputs, changes, comments, pages, panels, files, trust, log, home } = parts;
@@ -90,6 +90,10 @@ export function register(parts: Parts): vscode.Disposable[] {
     const node = argument as Node | undefined;
     if (node?.kind === 'stage' && node.stage.artifact) {
       await open(fileOf(node.task, node.stage.artifact));
+      return;
+    }
+    if (given(argument)['file'] === true) {
+      await withTask(argument, () => true, task => open(documentOf(task)));
       return;
     }
     await withTask(argument, () => true, async task => {
@@ -140,8 +144,8 @@ export function register(parts: Parts): vscode.Disposable[] {
     const task = await tasks.comes(() => tasks.ofFile(vscode.Uri.parse(uri)).find(one => one.id === id));
     if (!task) return;
     orders.took('newTask', task);
-    if (!at['run']) await openDocument(task);
-    else orders.took('run', task);
+    panels.show(task); // the draft is closed: in its place stands what became of it
+    if (at['run']) orders.took('run', task);
   });
   command('copyBranch', argument => withTask(argument, task => task.branch !== null, task => vscode.env.clipboard.writeText(task.branch ?? '')));
 
@@ -227,9 +231,17 @@ export function register(parts: Parts): vscode.Disposable[] {
     }
   });
   command('trust', argument => trust.show(String(given(argument)['project'] ?? '')));
-  command('rehearse', () => {
-    if (!orders.mayAct()) return;
-    terminal({ name: 'Promptside rehearsal' }, `${quoted(server.program)} demo`, true);
+  command('rehearse', async () => {
+    const folder = vscode.workspace.workspaceFolders?.[0];
+    if (!orders.mayAct() || !folder) return;
+    const own = (await vscode.workspace.fs.readDirectory(folder.uri)).filter(([name]) => !['.git', '.promptside'].includes(name));
+    if (own.length > 0) {
+      const words = 'A rehearsal is played on a sample project, best in an empty folder. Here its edits are made only where they fit.';
+      const answer = await vscode.window.showInformationMessage(words, 'Open Folder…', 'Rehearse Here');
+      if (answer === 'Open Folder…') await vscode.commands.executeCommand('workbench.action.files.openFolder');
+      if (answer !== 'Rehearse Here') return;
+    }
+    await vscode.commands.executeCommand('promptside.newTask', REHEARSAL);
   });
   command('daemonStart', async () => {
     if (server.state === 'running') await orders.ask(() => server.order('daemonStart'));
@@ -274,6 +286,12 @@ export function register(parts: Parts): vscode.Disposable[] {
 }
 
 const DOUBLE_CLICK_MS = 400;
+/** The task that was recorded. */
+const REHEARSAL = {
+  agent: 'rehearsal:standard',
+  title: 'Leave common words out of the list',
+  description: 'The most frequent words of almost any text are “the”, “and”, “of”, “to”. Let me name words that wordcount leaves out.',
+};
 
 function takesOptions(task: TaskView): boolean {
   return task.waiting_for?.gate?.type === 'require_selection';
@@ -304,8 +322,11 @@ async function compare(task: TaskView, at: Given): Promise<void> {
   await vscode.commands.executeCommand('vscode.diff', address(left), address(right), `${stage.name}: attempt ${left} ↔ ${right}`);
 }
 
+/** The document that waits; where none does, the panel has what can be decided. */
 async function openDocument(task: TaskView): Promise<void> {
-  await open(documentOf(task)).catch(() => open(fileOf(task, `${task.directory}/task.md`)));
+  const panel = () => vscode.commands.executeCommand('promptside.openPanel', { project: task.project, task: task.id });
+  if (task.waiting_for?.document) await open(documentOf(task)).catch(panel);
+  else await panel();
 }
 
 async function open(uri: vscode.Uri): Promise<void> {
@@ -332,14 +353,4 @@ async function newHere(): Promise<Given | undefined> {
   const folder = folders.length > 1 ? await vscode.window.showWorkspaceFolderPick({ placeHolder: 'A task for which project?' }) : folders[0];
   // The server takes the folder that a file is in; this one is ours, so nothing of it goes into the task.
   return folder && { uri: vscode.Uri.joinPath(folder.uri, '.promptside', 'DESK.md').toString() };
-}
-
-function terminal(options: vscode.TerminalOptions, words: string, run: boolean): void {
-  const made = vscode.window.createTerminal(options);
-  made.show();
-  made.sendText(words, run);
-}
-
-function quoted(program: string): string {
-  return /^[\w./:\\-]+$/.test(program) ? program : `"${program}"`;
 }

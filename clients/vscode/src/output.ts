@@ -6,7 +6,7 @@ import type { Followed, OutputNews } from './ours';
 import type { AttemptView, StageView, TaskView } from './protocol';
 import { Refused, Server } from './server';
 import { keyOf, Tasks } from './tasks';
-import { cut, duration, money } from './words';
+import { cut, duration, spent } from './words';
 
 const LAST = 2000;
 const PAUSE_MS = 50;
@@ -48,6 +48,10 @@ export class Outputs implements vscode.Disposable {
     if (there) {
       there.terminal.show(!focus);
       return;
+    }
+    for (const [name, one] of this.open) {
+      // What is over gives way to what follows it; “Show Output” opens it anew.
+      if (name.startsWith(`${keyOf(task)} `) && one.output.over) one.terminal.dispose();
     }
     const output = new Output(this.server, this.tasks, task, stage.id, attempt.n);
     const terminal = vscode.window.createTerminal({
@@ -95,6 +99,11 @@ class Output implements vscode.Pseudoterminal {
     private readonly stage: string,
     private readonly attempt: number,
   ) {}
+
+  /** Whether nothing more will come. */
+  get over(): boolean {
+    return this.now()?.ended != null;
+  }
 
   open(size: vscode.TerminalDimensions | undefined): void {
     this.setDimensions(size);
@@ -180,7 +189,7 @@ class Output implements vscode.Pseudoterminal {
     const facts = [
       now === undefined || now.status === 'running' ? 'over' : now.status,
       now?.duration_s != null ? duration(now.duration_s) : '',
-      now?.cost_usd ? money(now.cost_usd) : '',
+      spent(this.tasks.task(this.of.project, this.of.id) ?? this.of, now?.cost_usd),
     ];
     return `— ${name}, attempt ${this.attempt}: ${facts.filter(Boolean).join(', ')} —`;
   }

@@ -11,7 +11,7 @@ import {
   Group,
   groupOf,
   GROUPS,
-  money,
+  spent,
   need,
   oneLine,
   several,
@@ -40,6 +40,8 @@ export class TaskTree {
   ) {
     this.nodes = new TaskNodes(tasks);
     this.view = vscode.window.createTreeView('promptside.tasks', { treeDataProvider: this.nodes, showCollapseAll: true });
+    this.view.onDidExpandElement(({ element }) => element.kind === 'task' && this.nodes.unfolded.add(keyOf(element.task)));
+    this.view.onDidCollapseElement(({ element }) => element.kind === 'task' && this.nodes.unfolded.delete(keyOf(element.task)));
     tasks.onChange(() => this.soon());
     server.onState(() => this.soon());
     vscode.workspace.onDidGrantWorkspaceTrust(() => this.soon());
@@ -82,6 +84,8 @@ export class TaskTree {
 export class TaskNodes implements vscode.TreeDataProvider<Node> {
   private readonly changed = new vscode.EventEmitter<Node | undefined>();
   readonly onDidChangeTreeData = this.changed.event;
+  /** The tasks that the person has unfolded; they stay so when they come to another group. */
+  readonly unfolded = new Set<string>();
 
   constructor(private readonly tasks: Tasks) {}
 
@@ -148,7 +152,8 @@ export class TaskNodes implements vscode.TreeDataProvider<Node> {
 
   private task(task: TaskView): vscode.TreeItem {
     const title = oneLine(task.title);
-    const item = new vscode.TreeItem(title, vscode.TreeItemCollapsibleState.Collapsed);
+    const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+    const item = new vscode.TreeItem(title, this.unfolded.has(keyOf(task)) ? Expanded : Collapsed);
     const project = this.tasks.projectName(task);
     const words = wordsOf(task);
     item.id = keyOf(task);
@@ -169,7 +174,7 @@ export class TaskNodes implements vscode.TreeDataProvider<Node> {
     const facts = [
       stageWord(stage),
       last ? `attempt ${last.n}` : '',
-      last?.cost_usd != null && last.cost_usd > 0 ? money(last.cost_usd) : '',
+      spent(task, last?.cost_usd),
     ].filter(Boolean);
     item.id = `${keyOf(task)} ${stage.id}`;
     item.description = facts.join(', ');
@@ -183,9 +188,7 @@ export class TaskNodes implements vscode.TreeDataProvider<Node> {
     const back = earlier && can(task).includes('goBack') ? 'goBack' : '';
     const changes = stage.attempts.some(mayHaveChanged) ? 'changes' : '';
     item.contextValue = ['', 'stage', attempts, changes, stage.attempts.length > 1 ? 'compare' : '', back, ''].join(';');
-    if (stage.artifact) {
-      item.command = { command: 'promptside.openDocument', title: 'Open Document', arguments: [{ kind: 'stage', task, stage }] };
-    }
+    item.command = { command: 'promptside.openDocument', title: 'Open Document', arguments: [{ kind: 'stage', task, stage }] };
     item.accessibilityInformation = { label: [name, ...facts].join(', ') };
     return item;
   }
@@ -195,7 +198,7 @@ export class TaskNodes implements vscode.TreeDataProvider<Node> {
     const facts = [
       attempt.status,
       attempt.duration_s !== null ? duration(attempt.duration_s) : '',
-      attempt.cost_usd !== null && attempt.cost_usd > 0 ? money(attempt.cost_usd) : '',
+      spent(task, attempt.cost_usd),
       attempt.changes.length > 0 ? several(attempt.changes.length, 'file') : '',
       attempt.proof?.verdict === 'proved' ? 'read-only, proved' : '',
     ].filter(Boolean);
@@ -267,7 +270,7 @@ function tooltip(task: TaskView, tasks: Tasks): vscode.MarkdownString {
       task.pipeline,
       task.branch ?? '',
       `${Math.round((task.metrics.input_tokens + task.metrics.output_tokens) / 1000)}k tokens`,
-      money(task.metrics.cost_usd),
+      spent(task, task.metrics.cost_usd),
     ].filter(Boolean).join(' · '),
     task.error ?? task.reason ?? '',
   ];

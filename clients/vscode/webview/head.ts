@@ -22,7 +22,7 @@ export class Head {
     const { task } = model;
     const attempted = task.stages.some(stage => stage.attempts.length > 0);
     const { input_tokens: read, output_tokens: written, cost_usd: cost } = task.metrics;
-    refill(this.words, [task.title, task.id, task.pipeline, task.branch, read, written, cost, task.state, task.metrics.duration_s, attempted], () => [
+    refill(this.words, [task.title, task.id, task.pipeline, task.branch, read, written, cost, task.state, task.metrics.duration_s, task.metrics.recorded, attempted], () => [
       make('h1', { dir: 'auto' }, task.title, make('span', { class: 'no' }, `#${task.id}`)),
       make(
         'div',
@@ -30,7 +30,9 @@ export class Head {
         fact('list-ordered', task.pipeline, 'Pipeline'),
         task.branch && fact('git-branch', task.branch, 'Branch'),
         read + written > 0 && fact('symbol-numeric', `${tokens(read + written)} tokens`, `${read.toLocaleString()} read, ${written.toLocaleString()} written`),
-        cost > 0 && fact('credit-card', money(cost), 'What the agents cost'),
+        task.metrics.recorded
+          ? fact('record', 'recorded, nothing paid', 'A recording is played: tokens and cost are those of the recording')
+          : cost > 0 && fact('credit-card', money(cost), 'What the agents cost'),
         attempted && fact('watch', passing(() => time(this.model ?? model)), 'Time the agents worked'),
       ),
     ]);
@@ -42,7 +44,7 @@ export class Head {
     const pause = offerOf(task, 'resume') ?? offerOf(task, 'pause');
     const resume = pause?.command === 'promptside.resume';
     refill(this.tools, [attempted, pause, model.hindrance], () => [
-      tool('go-to-file', 'Open the document', 'document', () => page.command('openDocument')),
+      tool('go-to-file', 'Open the document', 'document', () => page.command('openDocument', { file: true })),
       attempted && tool('output', 'Show the agent’s output beside', 'output', () => page.command('showOutput', drawn())),
       pause && tool(resume ? 'debug-continue' : 'debug-pause', pause.blocked ?? (resume ? 'Resume this task' : 'Pause this task'), 'pause', () => pause.blocked === null && act(pause), pause.blocked !== null),
       tool('ellipsis', 'More actions', 'more', event => this.menu.toggle(event.currentTarget as HTMLElement), false, true),

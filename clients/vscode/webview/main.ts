@@ -70,7 +70,7 @@ export class Main {
     const before = scene === 'done' ? [] : task.stages.slice(0, Math.max(0, task.stages.findIndex(one => one === stage)));
     const earlier = scene === 'record' || scene === 'ahead' ? [] : before.filter(one => one.attempts.length > 0 || one.status === 'skipped');
     const ended = scene === 'ready' || scene === 'ahead' || scene === 'done' ? (stage?.attempts ?? []) : (stage?.attempts.slice(0, -1) ?? []);
-    this.earlier.show(this.page, stage, [...ended].reverse(), earlier);
+    this.earlier.show(this.page, task, stage, [...ended].reverse(), earlier);
   }
 
   private head(model: Model, scene: Scene): void {

@@ -1,6 +1,6 @@
 // What the panel says of stages and attempts.
 
-import { clock, duration, minutes, money, oneLine, several } from '../src/amounts';
+import { clock, duration, minutes, oneLine, several, spent } from '../src/amounts';
 import type { AttemptView, Change, StageView, TaskView } from '../src/protocol';
 
 export const FORMATS: Record<string, string> = {
@@ -28,11 +28,8 @@ export function left(until: number, now = Date.now() / 1000): string {
 }
 
 /** What an attempt took, in grey: `58 s · $0.08`. */
-export function cost(attempt: AttemptView): string[] {
-  return [
-    attempt.duration_s !== null ? span(attempt.duration_s) : '',
-    attempt.cost_usd !== null && attempt.cost_usd > 0 ? money(attempt.cost_usd) : '',
-  ].filter(Boolean);
+export function cost(task: TaskView, attempt: AttemptView): string[] {
+  return [attempt.duration_s !== null ? span(attempt.duration_s) : '', spent(task, attempt.cost_usd)].filter(Boolean);
 }
 
 export function proof(attempt: AttemptView): string {
@@ -57,7 +54,7 @@ export function stageLine(task: TaskView, stage: StageView, now = Date.now() / 1
   if (here && task.state === 'expired') return 'Pause ended';
   switch (stage.status) {
     case 'approved':
-      return stage.reason ? 'Approval is void' : last ? cost(last).join(' · ') : '';
+      return stage.reason ? 'Approval is void' : last ? cost(task, last).join(' · ') : '';
     case 'running':
       return ['Running', minutes(last?.started ?? stage.since, now)].filter(Boolean).join(' · ');
     case 'checking':

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import time
 from bisect import bisect_right
 from typing import Any
@@ -91,8 +92,13 @@ def state_of(reading: Reading) -> str:
         return _task_state(task)
     if stage.approval is not None:
         clock = time.strftime("%H:%M", time.localtime(stage.approval.at))
-        return stage.reason or f"Approved by {stage.approval.by or 'you'}, {clock}"
+        return stage.reason or f"Approved by {_who(stage.approval.by)}, {clock}"
     return _sentence(stage.reason or stage.status)
+
+
+def _who(by: str) -> str:
+    """“you” for the person whose editor this is, else the name."""
+    return "you" if by in ("", getpass.getuser()) else by
 
 
 def _task_state(task: TaskView) -> str:

@@ -1,6 +1,6 @@
 // What came before: earlier attempts and stages, a line each, with their documents when they are opened.
 
-import type { AttemptView, StageView } from '../../src/protocol';
+import type { AttemptView, StageView, TaskView } from '../../src/protocol';
 import { several } from '../../src/amounts';
 import { refill } from '../element';
 import { make } from '../forms/dom';
@@ -10,20 +10,20 @@ import { approvedBy, cost } from '../words';
 export class Earlier {
   readonly element = make('div', { class: 'earlier' });
 
-  show(page: Page, stage: StageView | undefined, attempts: AttemptView[], stages: StageView[]): void {
+  show(page: Page, task: TaskView, stage: StageView | undefined, attempts: AttemptView[], stages: StageView[]): void {
     const key = [stage?.id, attempts.map(one => [one.n, one.status]), stages.map(one => [one.id, one.status, one.approval, one.attempts.length])];
     refill(this.element, key, () => [
-      ...attempts.map(attempt => stage && line(page, stage, attempt, `Attempt ${attempt.n}`, outcome(attempt))),
+      ...attempts.map(attempt => stage && line(page, stage, attempt, `Attempt ${attempt.n}`, outcome(task, attempt))),
       ...stages.map(one => line(page, one, one.attempts.at(-1), one.name, approvedBy(one))),
     ]);
     this.element.hidden = this.element.childElementCount === 0;
   }
 }
 
-export function outcome(attempt: AttemptView): string {
+export function outcome(task: TaskView, attempt: AttemptView): string {
   const result = attempt.error ?? (attempt.status === 'done' ? '' : attempt.status);
   const files = attempt.changes.length > 0 ? `${several(attempt.changes.length, 'file')} changed` : '';
-  return [result.split('\n')[0], ...cost(attempt), files].filter(Boolean).join(', ');
+  return [result.split('\n')[0], ...cost(task, attempt), files].filter(Boolean).join(', ');
 }
 
 function line(page: Page, stage: StageView, attempt: AttemptView | undefined, title: string, words: string): HTMLElement {
