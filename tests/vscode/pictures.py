@@ -1,6 +1,6 @@
 """Takes the pictures of docs/vscode.md, in the real editor; collected only when it is named.
 
-    pytest tests/vscode/pictures.py
+pytest tests/vscode/pictures.py
 """
 
 from collections.abc import Callable
@@ -17,7 +17,9 @@ LOOK = {"workbench.colorTheme": "Default Light Modern", "breadcrumbs.enabled": F
 
 def test_pictures(user: User, open_window: Callable[..., Workbench]) -> None:
     sample(user)
-    window = open_window(settings=LOOK, machine={"promptside.agent.default": "rehearsal"}, width=1180, height=640)
+    window = open_window(
+        settings=LOOK, machine={"promptside.agent.default": "rehearsal"}, width=1180, height=640
+    )
     page = window.page
 
     def take(name: str) -> None:

@@ -47,6 +47,6 @@ def test_data_that_hurts(user: User, open_window: Callable[..., Workbench]) -> N
 
 def _long_pipeline(into: Path) -> None:
     into.mkdir(parents=True)
-    keys = 'input = "previous"\noutput = "text"\ngate = { type = "require_approval" }\nprompt = "Do your part."\n'
+    keys = 'input = "user"\noutput = "text"\ngate = { type = "require_approval" }\nprompt = "Do your part."\n'
     stages = [f'[[stage]]\nid = "stage-{n}"\nname = "Stage {n}"\n{keys}\n' for n in range(1, STAGES + 1)]
     (into / "long.toml").write_text('title = "A long one"\n\n' + "".join(stages), encoding="utf-8")

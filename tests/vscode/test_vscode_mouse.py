@@ -1,11 +1,13 @@
 """A whole `standard` run with the mouse: the tree, lenses, buttons and messages; keys only write words (ED-7)."""
 
+import re
 from collections.abc import Callable
 
-from playwright.sync_api import Locator, expect
 from rig.user import User
-from vscode_rig.stories import TITLE, look, sample, waits
+from vscode_rig.stories import TITLE, look, now, sample, waits
 from vscode_rig.workbench import Workbench
+
+REVIEWED = re.compile(r"^\W*Reviewed$")
 
 
 def test_standard_with_the_mouse_only(user: User, open_window: Callable[..., Workbench]) -> None:
@@ -17,49 +19,39 @@ def test_standard_with_the_mouse_only(user: User, open_window: Callable[..., Wor
     _write(window, "## Title", TITLE)
     _write(window, "## Description", "Let me name words that are left out.")
     _write(window, "## Agent", "rehearsal-fast:standard")
-    window.lens("Create and run").click()
-    waits(window, user, "research", "decision")
+    window.press_lens("Create and run", lambda: now(user) == ("research", "decision"))
     window.see_tab("Research 1")
 
-    def go(heading: str, lens: str) -> Locator:
+    def go(heading: str, lens: str | re.Pattern[str], then: Callable[[], bool]) -> None:
         window.row(TITLE).click()
         window.see_text(heading)
-        expect(window.lens(lens)).to_be_visible()
-        window.picture(heading.strip("# ").lower().replace(" ", "-"))
-        return window.lens(lens)
+        window.picture(heading.strip("# ").lower().replace(": ", "-").replace(" ", "-"))
+        window.press_lens(lens, then)
 
-    go("# Questions: Research", "Take the recommended").click()
-    go("# Questions: Research", "Send answers").click()
-    waits(window, user, "research")
-    go("# Research", "Approve").click()
-    waits(window, user, "high-level-approaches")
-    go("# High-Level Approaches", "Select A").click()
-    go("# High-Level Approaches", "Approve A").click()
-    waits(window, user, "planning")
-    go("# Planning", "Approve").click()
-    waits(window, user, "implementation", "decision")
+    def next_is(stage: str, kind: str = "gate") -> Callable[[], bool]:
+        return lambda: now(user) == (stage, kind)
+
+    go("# Questions: Research", "Take the recommended", window.lens("1 of 1 required answered").is_visible)
+    window.press_lens("Send answers", next_is("research"))
+    go("# Research", "Approve", next_is("high-level-approaches"))
+    go("# High-Level Approaches", "Select this", window.lens("Approve A").is_visible)
+    window.press_lens("Approve A", next_is("planning"))
+    go("# Planning", "Approve", next_is("implementation", "decision"))
     window.row(TITLE).click(button="right")
     _menu(window, "Allow…")
     window.choose("task")
     waits(window, user, "implementation")
-    go("# Implementation", "Approve").click()
-    waits(window, user, "refinement", "input")
+    go("# Implementation", "Approve", next_is("refinement", "input"))
     window.row(TITLE).click(button="right")
     _menu(window, "Run Stage")
     window.fill("")
     waits(window, user, "refinement")
-    go("# Refinement", "Approve").click()
-    waits(window, user, "security-review")
-    go("# Security Review", "Tick all infos").click()
-    window.picture("ticked")
-    window.until(lambda: _ticked(user) == 3)
-    for item in ("W1", "W2"):
-        window.lens(f"Tick {item}").click()
-    window.until(lambda: _ticked(user) == 5)
-    go("# Security Review", "Approve").click()
-    waits(window, user, "pr-preparation")
-    go("# PR Preparation", "Approve").click()
-    window.until(lambda: look(user)["state"] == "completed")
+    go("# Refinement", "Approve", next_is("security-review"))
+    for count in range(1, 6):
+        go("# Security Review", REVIEWED, lambda wanted=count: _ticked(user) >= wanted)
+    window.page.mouse.wheel(0, -9000)
+    go("# Security Review", "Approve", next_is("pr-preparation"))
+    go("# PR Preparation", "Approve", lambda: look(user)["state"] == "completed")
     window.see_row("Done")
     window.picture("done")
 

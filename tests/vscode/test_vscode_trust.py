@@ -24,12 +24,16 @@ def test_program_of_an_untrusted_folder_is_not_run(user: User, open_window: Call
     window.open_tasks()
     window.install_in_venv(user)
     side = window.page.locator(".sidebar")
-    expect(side.filter(has_text="This folder is not trusted, so no program of it is run").first).to_be_visible()
+    expect(
+        side.filter(has_text="This folder is not trusted, so no program of it is run").first
+    ).to_be_visible()
     window.picture("untrusted")
     side.locator(".monaco-button", has_text="Manage Trust").click()
     window.page.locator(".workspace-trust-editor .monaco-button", has_text="Trust").first.click()
     window.see_row("Leave common words out")
-    window.page.locator(".workspace-trust-editor", has_text="You trust this folder").click(position={"x": 20, "y": 20})
+    window.page.locator(".workspace-trust-editor", has_text="You trust this folder").click(
+        position={"x": 20, "y": 20}
+    )
     window.page.keyboard.press("Escape")
     expect(window.page.locator(".workspace-trust-editor")).to_have_count(0)
 
