@@ -18,6 +18,7 @@ def test_standard_with_the_keyboard_only(user: User, open_window: Callable[..., 
     window.below("## Description", "Let me name words that are left out.")
     window.below("## Agent", "rehearsal-fast:standard")
     keys.press("Escape")
+    keys.press("Control+Home")
     expect(window.lens("Create and run")).to_be_visible()
     window.picture("draft")
     keys.press("Control+Enter")
