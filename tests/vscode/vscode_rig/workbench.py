@@ -167,11 +167,19 @@ class Workbench:
         self.page.keyboard.press("Enter")
 
     def open_tasks(self) -> None:
-        """The view of ours, by its icon."""
-        self.page.locator(
+        """The view of ours, by its icon, which would close it where it is open; after a reload it comes by itself."""
+        title = self.page.locator(".sidebar .composite.title", has_text="Promptside")
+        icon = self.page.locator(
             ".activitybar .action-item", has=self.page.locator("[aria-label^=Promptside]")
-        ).first.click()
-        self.page.locator(".sidebar .composite.title", has_text="Promptside").wait_for()
+        )
+
+        def opened() -> bool:
+            if not title.is_visible():
+                icon.first.click()
+                self.page.wait_for_timeout(500)
+            return title.is_visible()
+
+        self.until(opened)
 
     def open_file(self, name: str) -> None:
         """A file, by its name."""
