@@ -1,4 +1,4 @@
-"""VS Code as people have it: code-server in a headless Chromium, with the packaged extension and a daemon of its own."""
+"""VS Code as people have it: code-server in a headless Chromium, with our extension and a daemon of its own."""
 
 import sys
 from collections.abc import Callable, Iterator

@@ -50,18 +50,6 @@ def test_daemon_killed_in_mid_stage(user: User, open_window: Callable[..., Workb
     window.picture("again")
 
 
-def test_program_missing(user: User, open_window: Callable[..., Workbench]) -> None:
-    """One clear next step; when the program is there, it is found without another click."""
-    sample(user)
-    window = open_window(on_path=False)
-    window.open_tasks()
-    expect(window.page.locator(".sidebar", has_text="It was not found on this machine").first).to_be_visible()
-    expect(window.page.locator(".sidebar .monaco-button", has_text="Install Promptside")).to_be_visible()
-    window.picture("missing")
-    window.install_in_venv(user)
-    expect(window.page.locator(".sidebar", has_text="No task yet").first).to_be_visible()
-
-
 def test_folder_without_trust(user: User, open_window: Callable[..., Workbench]) -> None:
     """Restricted mode shows, and runs nothing."""
     sample(user)

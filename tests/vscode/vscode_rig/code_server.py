@@ -6,7 +6,6 @@ import os
 import re
 import select
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -78,7 +77,9 @@ class CodeServer:
             directory.mkdir(parents=True)
         # VS Code takes the PATH of a login shell, which forgets the one it is started with.
         for name in (".profile", ".bashrc"):
-            (base / "home" / name).write_text(f'export PATH="{self._program.parent}:$PATH"\n', encoding="utf-8")
+            (base / "home" / name).write_text(
+                f'export PATH="{self._program.parent}:$PATH"\n', encoding="utf-8"
+            )
         (base / "config.yaml").write_text("auth: none\n", encoding="utf-8")
         environ = {
             "HOME": str(base / "home"),
@@ -153,7 +154,8 @@ class CodeServer:
         wanted = [
             path
             for path in found
-            if ("Promptside" in path.name or "remoteexthost" in path.name) and path.stat().st_mtime >= self._began
+            if ("Promptside" in path.name or "remoteexthost" in path.name)
+            and path.stat().st_mtime >= self._began
         ]
         return "\n".join(f"--- {path.name}\n{path.read_text(errors='replace')[-4000:]}" for path in wanted)
 
@@ -206,7 +208,9 @@ def _below(root: int) -> dict[int, str]:
             continue
         with contextlib.suppress(OSError):  # it ended while we looked
             parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            words[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            words[int(entry.name)] = (
+                (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            )
     found = {root}
     while more := {pid for pid, parent in parents.items() if parent in found and pid not in found}:
         found |= more

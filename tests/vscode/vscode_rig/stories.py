@@ -1,6 +1,5 @@
 """What the stories begin with: the recorded project, a task in it, and the way to the stage that a story is about."""
 
-import contextlib
 import os
 import shutil
 from importlib import resources
@@ -67,18 +66,18 @@ def look(user: User, number: int = 1) -> dict[str, Any]:
     return found
 
 
-def waits(window: Workbench, user: User, stage: str, kind: str = "gate") -> dict[str, Any]:
-    """Wait until a stage waits for this; what it waits for."""
-    found: dict[str, Any] = {}
+def now(user: User) -> tuple[str, str]:
+    """Which stage waits, and for what; neither while none does."""
+    try:
+        waiting = look(user)["waiting_for"] or {}
+    except PromptsideError:  # there is no such task yet
+        waiting = {}
+    return waiting.get("stage", ""), waiting.get("kind", "")
 
-    def there() -> bool:
-        found.clear()
-        with contextlib.suppress(PromptsideError):  # there is no such task yet
-            found.update(look(user)["waiting_for"] or {})
-        return (found.get("stage"), found.get("kind")) == (stage, kind)
 
-    window.until(there)
-    return found
+def waits(window: Workbench, user: User, stage: str, kind: str = "gate") -> None:
+    """Wait until a stage waits for this."""
+    window.until(lambda: now(user) == (stage, kind))
 
 
 def new_tasks(user: User, titles: list[str], pipeline: str = "") -> None:

@@ -1,6 +1,7 @@
 """What a person sees and does in a window of VS Code: the palette, the tree, the status bar, messages, the editor."""
 
 import contextlib
+import itertools
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from playwright.sync_api import BrowserContext, Locator, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import TimeoutError as TooLateError
 from rig.user import User
 
 from vscode_rig.code_server import CodeServer, program_of
@@ -114,25 +116,25 @@ class Workbench:
         expect(box).to_be_focused()
         if words:
             self.page.keyboard.insert_text(words)
-            expect(box).to_have_value(words)
+            expect(box).to_have_value(re.compile(re.escape(words) + "$"))
         self.page.keyboard.press("Enter")
         expect(box).not_to_be_visible()
 
-    def find(self, words: str) -> None:
-        """Select words of the document, with keys only."""
-        self.page.keyboard.press("Control+f")
-        box = self.page.locator(".find-widget.visible textarea.input").first
-        expect(box).to_be_focused()
-        self.page.keyboard.press("Control+a")
-        self.page.keyboard.insert_text(words)
-        # The count may still be the one of the words before; what is selected is not.
-        self.see_status(f"({len(words)} selected)")
-        self.page.keyboard.press("Escape")
-        expect(self.page.locator(".find-widget.visible")).to_have_count(0)
+    def go_to(self, words: str) -> None:
+        """Put the cursor on the line with these words, by its number as it stands beside it, with keys only."""
+        self.see_text(words)
+        line = self.page.locator(".editor-instance .view-line", has_text=words.replace(" ", "\u00a0")).first
+        there = line.bounding_box()
+        assert there is not None
+        numbers = [(number.bounding_box(), number) for number in self.page.locator(".line-numbers").all()]
+        number = next(one.inner_text() for box, one in numbers if box and abs(box["y"] - there["y"]) < 2)
+        self.page.keyboard.press("Control+g")
+        self.pick(number)
+        self.see_status(f"Ln {number}, Col 1")
 
     def below(self, heading: str, words: str) -> None:
         """Write below a heading, with keys only."""
-        self.find(heading)
+        self.go_to(heading)
         self.page.keyboard.press("End")
         self.page.keyboard.press("Enter")
         self.page.keyboard.insert_text(words)
@@ -165,11 +167,19 @@ class Workbench:
         self.page.keyboard.press("Enter")
 
     def open_tasks(self) -> None:
-        """The view of ours, by its icon."""
-        self.page.locator(
+        """The view of ours, by its icon, which would close it where it is open; after a reload it comes by itself."""
+        title = self.page.locator(".sidebar .composite.title", has_text="Promptside")
+        icon = self.page.locator(
             ".activitybar .action-item", has=self.page.locator("[aria-label^=Promptside]")
-        ).first.click()
-        self.page.locator(".sidebar .composite.title", has_text="Promptside").wait_for()
+        )
+
+        def opened() -> bool:
+            if not title.is_visible():
+                icon.first.click()
+                self.page.wait_for_timeout(500)
+            return title.is_visible()
+
+        self.until(opened)
 
     def open_file(self, name: str) -> None:
         """A file, by its name."""
@@ -232,6 +242,27 @@ class Workbench:
 
     def lens(self, words: str) -> Locator:
         return self.page.locator(".codelens-decoration a", has_text=words).first
+
+    def press_lens(self, words: str | re.Pattern[str], then: Callable[[], bool]) -> None:
+        """A lens, by mouse, until that is so; the wheel brings what is further down, and a lens that is being
+        drawn anew takes no click."""
+        self.page.locator(".editor-instance .view-lines").first.hover()
+        lens = self.page.locator(".codelens-decoration a", has_text=words).first
+
+        sweep = itertools.cycle((0, 0, 0, 0, *([250] * 12), -9000))
+
+        def done() -> bool:
+            if then():
+                return True
+            if lens.is_visible():
+                with contextlib.suppress(TooLateError):  # it was just taken away
+                    lens.click(timeout=2000)
+            else:
+                self.page.mouse.wheel(0, next(sweep))
+            self.page.wait_for_timeout(500)
+            return then()
+
+        self.until(done)
 
     def see_tab(self, words: str) -> None:
         """The title of an open editor."""
