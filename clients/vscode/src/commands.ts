@@ -267,11 +267,27 @@ export function register(parts: Parts): vscode.Disposable[] {
   });
 
   made.push(orders.onGiven(({ tag, task, at }) => {
-    if (tag === 'approve') void vscode.commands.executeCommand('setContext', 'promptside.approved', true);
+    if (tag === 'approve') {
+      void vscode.commands.executeCommand('setContext', 'promptside.approved', true);
+      void done(task);
+    }
     if (tag === 'run') void vscode.commands.executeCommand('setContext', 'promptside.ran', true);
     if (STARTS.includes(tag)) void onRun(task, at);
   }));
   return made;
+
+  /** The last approval of all is answered in a sentence, unless the panel shows it: nothing else tells that it was the last. */
+  async function done(ordered: TaskView): Promise<void> {
+    const task = await tasks.comes(() => {
+      const now = tasks.task(ordered.project, ordered.id);
+      return now && now.seq > ordered.seq ? now : undefined;
+    });
+    if (task?.state !== 'completed' || here.panel?.id === task.id) return;
+    const words = `“${cut(task.title, 60)}” has gone through all its stages. Its changes are in your files.`;
+    const answer = await vscode.window.showInformationMessage(words, 'Show Changes', 'Open Panel');
+    const at = { project: task.project, task: task.id };
+    if (answer) await vscode.commands.executeCommand(answer === 'Open Panel' ? 'promptside.openPanel' : 'promptside.showChanges', at);
+  }
 
   /** The output opens beside the code where the settings say so, once there is an attempt. */
   async function onRun(ordered: TaskView, at: number): Promise<void> {

@@ -26,6 +26,8 @@ const SCOPES: [string, string, string][] = [
 
 /** An attempt is what was ordered also if its clock is a little behind ours. */
 const SOONER_S = 2;
+/** How long it is said what follows from an order. */
+const SAID_MS = 8000;
 /** Others that ask the person before they are sent. */
 const ASKED_FIRST = ['goBack', 'abandon'];
 
@@ -73,11 +75,16 @@ export class Orders {
   async give(tag: string, order: Given, task?: TaskView): Promise<boolean> {
     if (!this.mayAct()) return false;
     try {
-      await this.server.order(tag, order);
+      this.tell(await this.server.order<{ said?: string } | null>(tag, order));
       return true;
     } catch (error) {
       return this.refused(error, tag, order, task);
     }
+  }
+
+  /** What follows from an order, where that is more than can be seen. */
+  private tell(answer: { said?: string } | null): void {
+    if (answer?.said) vscode.window.setStatusBarMessage(`$(check) ${answer.said}`, SAID_MS);
   }
 
   /** A command of the server that only shows something, or a read; undefined if it was refused, which is said. */

@@ -6,7 +6,7 @@ import type { Followed, OutputNews } from './ours';
 import type { AttemptView, StageView, TaskView } from './protocol';
 import { Refused, Server } from './server';
 import { keyOf, Tasks } from './tasks';
-import { cut, duration, spent } from './words';
+import { cut, duration, need, spent } from './words';
 
 const LAST = 2000;
 const PAUSE_MS = 50;
@@ -25,6 +25,9 @@ export class Outputs implements vscode.Disposable {
   ) {
     server.on('promptside/output', news => {
       for (const { output } of this.open.values()) output.take(news);
+    });
+    tasks.onChange(task => {
+      for (const { output } of this.open.values()) if (!task || output.isOf(task)) output.look();
     });
     server.onState(state => {
       if (state !== 'running') return;
@@ -88,6 +91,7 @@ class Output implements vscode.Pseudoterminal {
   private cursor = 0;
   private ended = false;
   private asking = false;
+  private waited = 0;
   private held = '';
   private due: NodeJS.Timeout | undefined;
   private idle: NodeJS.Timeout | undefined;
@@ -99,6 +103,18 @@ class Output implements vscode.Pseudoterminal {
     private readonly stage: string,
     private readonly attempt: number,
   ) {}
+
+  isOf(task: TaskView): boolean {
+    return keyOf(task) === keyOf(this.of);
+  }
+
+  /** Says it when the agent waits for the person: else it looks as if it were still at work. */
+  look(): void {
+    const waits = this.tasks.task(this.of.project, this.of.id)?.waiting_for;
+    if (waits?.kind !== 'decision' || waits.stage !== this.stage || waits.since <= this.waited) return;
+    this.waited = waits.since;
+    this.write(this.ansi.line(`— It waits for you: ${need(waits)} —`));
+  }
 
   /** Whether nothing more will come. */
   get over(): boolean {

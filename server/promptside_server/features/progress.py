@@ -86,7 +86,8 @@ class Progress:
         if not self._server.editor.progress:
             return
         running: dict[Attempt, StageView] = {}
-        if self._server.has_open(task.project):
+        # An agent that waits for an answer makes no progress: that it is the person's turn is said elsewhere.
+        if self._server.has_open(task.project) and task.waiting_for is None:
             running = {
                 (task.project, task.id, stage.id, attempt.n): stage
                 for stage in task.stages
