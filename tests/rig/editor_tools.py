@@ -72,10 +72,14 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PATH": path, "npm_config_nodedir": str(home)}
 
 
+def npm_program() -> Path:
+    """The npm that came with `node()`, a script for it."""
+    return _node_home() / "lib/node_modules/npm/bin/npm-cli.js"
+
+
 def npm(*words: str, cwd: Path) -> None:
-    """The npm that came with `node()`; what it says is shown when it fails."""
-    program = _node_home() / "lib/node_modules/npm/bin/npm-cli.js"
-    command = [str(node()), str(program), *words, "--no-audit", "--no-fund", "--no-update-notifier"]
+    """Have npm do something; what it says is shown when it fails."""
+    command = [str(node()), str(npm_program()), *words, "--no-audit", "--no-fund", "--no-update-notifier"]
     ran = subprocess.run(
         command,
         cwd=cwd,
