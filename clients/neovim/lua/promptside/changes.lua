@@ -30,7 +30,7 @@ local function title(result)
 end
 
 ---The files as the quickfix list.
----@param result table `promptside.Changes`
+---@param result table promptside.ours.Changes
 function M.list(result)
   if #result.files == 0 then
     return message.say(('Attempt %d of %s changed no files.'):format(result.attempt, result.stage))

@@ -6,14 +6,15 @@ local tasks = require('promptside.tasks')
 local M = {}
 
 local NAME = 'promptside'
-local AGAIN = 3
 ---Starts in a row that may fail before the person has to ask for another.
+local AGAIN = 3
+local WAIT = 5000
 
----@type fun(client: vim.lsp.Client)[]
+---@type { take: fun(client: vim.lsp.Client), fail?: fun(sentence: string) }[]
 local queue = {}
 ---@type table<string, boolean>
 local told = {}
-local failures, leaving = 0, false
+local failures, leaving, stopping = 0, false, false
 ---@type string[]
 local folders = {}
 
@@ -72,17 +73,34 @@ local function attach_all(client)
   end
 end
 
----Call with the server, which is started if need be; where that can't be, the person is told what to do.
+---It can't be had: who waits for it is told, else the person.
+---@param sentence string
+local function give_up(sentence)
+  local waiting = queue
+  queue, folders = {}, {}
+  local told_of = false
+  for _, one in ipairs(waiting) do
+    if one.fail then
+      one.fail(sentence)
+      told_of = true
+    end
+  end
+  if not told_of then
+    message.say(sentence, 'error')
+  end
+end
+
+---Call with the server, which is started if need be; where that can't be, `fail` is told what to do, else the person.
 ---@param take fun(client: vim.lsp.Client)
-function M.ready(take)
+---@param fail? fun(sentence: string)
+function M.ready(take, fail)
   local client = M.get()
   if client then
     return take(client)
   end
-  queue[#queue + 1] = take
+  queue[#queue + 1] = { take = take, fail = fail }
   if not program.find() then
-    queue = {}
-    return message.say(program.missing(), 'error')
+    return give_up(program.missing())
   end
   local here = vim.api.nvim_buf_get_name(0)
   local root = here ~= '' and vim.bo.buftype == '' and root_of(here)
@@ -97,20 +115,24 @@ end
 ---@param params table
 ---@param take? fun(err: lsp.ResponseError?, result: any)
 function M.request(method, params, take)
+  local function done(err, result)
+    if take then
+      take(err, result)
+    elseif err then
+      message.say(message.sentence(err), 'error')
+    end
+  end
   M.ready(function(client)
-    client:request(method, vim.tbl_isempty(params) and vim.empty_dict() or params, function(err, result)
-      if take then
-        take(err, result)
-      elseif err then
-        message.say(message.sentence(err), 'error')
-      end
-    end)
+    client:request(method, vim.tbl_isempty(params) and vim.empty_dict() or params, done)
+  end, function(sentence)
+    done({ code = 0, message = sentence })
   end)
 end
 
 ---End the server; what is asked for next starts another.
 function M.stop()
   failures = 0
+  stopping = M.get() ~= nil
   for _, client in ipairs(vim.lsp.get_clients({ name = NAME })) do
     client:stop(true)
   end
@@ -136,20 +158,48 @@ local function opened(client)
   queue = {}
   vim.schedule(function()
     attach_all(client)
-    for _, take in ipairs(waiting) do
-      take(client)
+    for _, one in ipairs(waiting) do
+      one.take(client)
     end
   end)
 end
 
-local function ended(code, signal)
+---It ends as soon as it is started: what the program itself says of that, else where to look.
+---@param code integer
+local function does_not_start(code)
+  local found = program.find()
+  local words = 'promptside does not start (exit code %d)%s. :checkhealth promptside says more.'
+  if not found then
+    return give_up(program.missing())
+  end
+  local call = vim.list_extend(vim.deepcopy(found.command), { '--version' })
+  local ran, fault = pcall(vim.system, call, { text = true, timeout = WAIT }, function(done)
+    local lines = vim.split(vim.trim(done.stderr or ''), '\n')
+    local why = done.code ~= 0 and lines[#lines] ~= '' and ': ' .. lines[#lines]:gsub('%.$', '') or ''
+    vim.schedule(function()
+      give_up(words:format(code, why))
+    end)
+  end)
+  if not ran then
+    give_up(words:format(code, ': ' .. tostring(fault)))
+  end
+end
+
+---@param code integer
+---@param signal integer
+---@param began boolean Whether it could ever be spoken to.
+local function ended(code, signal, began)
   vim.schedule(function()
     if leaving then
       return
     end
-    queue, folders = {}, {}
     tasks.lost()
-    if code == 0 and signal == 0 then
+    if not began then
+      return does_not_start(code)
+    end
+    queue, folders = {}, {}
+    if stopping or (code == 0 and signal == 0) then
+      stopping = false
       return
     end
     failures = failures + 1
@@ -171,6 +221,55 @@ local function ended(code, signal)
   end)
 end
 
+---A server that could not be run, for an editor that expects one: it ends at once.
+---@param dispatchers vim.lsp.rpc.Dispatchers
+local function stillborn(dispatchers)
+  local gone = false
+  vim.schedule(function()
+    gone = true
+    dispatchers.on_exit(0, 0)
+  end)
+  return {
+    request = function()
+      return false
+    end,
+    notify = function()
+      return false
+    end,
+    is_closing = function()
+      return gone
+    end,
+    terminate = function() end,
+  }
+end
+
+---Run it. How it ended is told to us alone: the editor would say it in more lines than the screen has for it.
+---@param dispatchers vim.lsp.rpc.Dispatchers
+local function serve(dispatchers)
+  local found, began = program.find(), false
+  local command = vim.list_extend(found and vim.deepcopy(found.command) or { 'promptside' }, { 'lsp' })
+  local told_exit = dispatchers.on_exit
+  dispatchers.on_exit = function(code, signal)
+    ended(code, signal, began)
+    told_exit(0, 0)
+  end
+  local ran, rpc = pcall(vim.lsp.rpc.start, command, dispatchers)
+  if not ran then
+    return stillborn(dispatchers)
+  end
+  local request = rpc.request
+  rpc.request = function(method, params, callback, ...)
+    if method ~= 'initialize' then
+      return request(method, params, callback, ...)
+    end
+    return request(method, params, function(err, result)
+      began = began or err == nil
+      return callback(err, result)
+    end, ...)
+  end
+  return rpc
+end
+
 vim.api.nvim_create_autocmd('VimLeavePre', {
   group = vim.api.nvim_create_augroup('promptside.client', {}),
   callback = function()
@@ -187,17 +286,22 @@ end
 local function ask(_, params)
   local waiting = coroutine.running()
   vim.schedule(function()
-    vim.ui.select(params.actions or {}, {
-      prompt = params.message,
-      kind = 'promptside',
-      format_item = function(item)
+    local function answer(choice)
+      vim.schedule(function()
+        coroutine.resume(waiting, choice)
+      end)
+    end
+    require('promptside.ask').pick(
+      params.message,
+      params.actions or {},
+      function(item)
         return item.title
       end,
-    }, function(choice)
-      vim.schedule(function()
-        coroutine.resume(waiting, choice or vim.NIL)
-      end)
-    end)
+      answer,
+      function()
+        answer(vim.NIL)
+      end
+    )
   end)
   return coroutine.yield()
 end
@@ -207,12 +311,7 @@ local LEVELS = { 'error', 'warning', 'info', 'info' }
 ---@type vim.lsp.Config
 M.config = {
   name = NAME,
-  cmd = function(dispatchers)
-    local found = program.find()
-    local command = found and vim.list_extend(vim.deepcopy(found.command), { 'lsp' })
-      or { 'promptside', 'lsp' }
-    return vim.lsp.rpc.start(command, dispatchers)
-  end,
+  cmd = serve,
   capabilities = {
     experimental = { promptside = true },
     workspace = {
@@ -255,7 +354,6 @@ M.config = {
     return true
   end,
   on_init = opened,
-  on_exit = ended,
   on_attach = function(_, buf)
     require('promptside.form').attach(buf)
   end,

@@ -7,6 +7,13 @@ local verbs = require('promptside.verbs').all
 
 local M = {}
 
+---The terminal's words for the same.
+local ALSO = {
+  say = 'interrupt',
+  ['take-back'] = 'takeback',
+  ['take-over'] = 'takeover',
+  diff = 'changes',
+} -- stylua: ignore
 local SCOPES = { 'once', 'attempt', 'task', 'always' }
 
 ---The task that the current buffer is about, where it is a buffer of ours.
@@ -59,8 +66,8 @@ end
 
 local function wanted(mods)
   local split = (mods.split or '') ~= '' or mods.vertical or (mods.tab or -1) >= 0 or mods.horizontal
-  return split and { split = mods.split, vertical = mods.vertical, tab = mods.tab >= 0 and mods.tab or nil }
-    or nil
+  local side = mods.split ~= '' and mods.split or (mods.horizontal and 'belowright' or nil)
+  return split and { split = side, vertical = mods.vertical, tab = mods.tab >= 0 and mods.tab or nil } or nil
 end
 
 ---@param call table What `nvim_create_user_command` gives.
@@ -74,7 +81,7 @@ function M.run(call)
   if name:sub(-1) == '!' then
     name, bang = name:sub(1, -2), true
   end
-  local verb = verbs[name]
+  local verb = verbs[ALSO[name] or name]
   if not verb then
     local near = vim.tbl_filter(function(other)
       return vim.startswith(other, name)

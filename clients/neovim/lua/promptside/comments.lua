@@ -10,26 +10,28 @@ local SPACE = vim.api.nvim_create_namespace('promptside.comments')
 ---@class promptside.Said : promptside.LineComment
 ---@field project string
 ---@field task integer
+---@field old boolean Whether it is about what was there before the attempt.
 
 ---@type promptside.Said[]
 local said = {}
 
 ---What a buffer shows: a path of a project, and the task whose change it is, where the name says so.
 ---@param buf integer
----@return { project: string, path: string, task: integer }?
+---@return { project: string, path: string, task: integer, old: boolean }?
 local function place_of(buf)
   local name = vim.api.nvim_buf_get_name(buf)
   if vim.startswith(name, 'promptside://') then
     local task, path = name:gsub('%?.*$', ''):match('^promptside://%a+/(%d+)/[^/]+/%d+/(.+)$')
     local found = address.parse(name)
     local view = task and tasks.get(found and found.project or '', tonumber(task) or 0)
-    return view and { project = view.project, path = vim.uri_decode(path), task = view.id } or nil
+    local old = vim.startswith(name, 'promptside://before/')
+    return view and { project = view.project, path = vim.uri_decode(path), task = view.id, old = old } or nil
   end
   local root = vim.fs.root(buf, { '.promptside', '.git' })
   if name == '' or vim.bo[buf].buftype ~= '' or not root or not vim.startswith(name, root .. '/') then
     return nil
   end
-  return { project = root, path = name:sub(#root + 2), task = 0 }
+  return { project = root, path = name:sub(#root + 2), task = 0, old = false }
 end
 
 ---The task that comments on a project's files are for: the one that could be sent back, or that runs.
@@ -48,7 +50,7 @@ local function task_for(project)
   return found
 end
 
----Show the comments of a buffer behind their lines.
+---Show the comments of a buffer below their lines.
 ---@param buf integer
 function M.draw(buf)
   if not vim.api.nvim_buf_is_loaded(buf) then
@@ -58,9 +60,14 @@ function M.draw(buf)
   local place = place_of(buf)
   local count = vim.api.nvim_buf_line_count(buf)
   for _, one in ipairs(place and said or {}) do
-    if one.project == place.project and one.path == place.path and one.line <= count then
+    if
+      one.project == place.project
+      and one.path == place.path
+      and one.old == place.old
+      and one.line <= count
+    then
       vim.api.nvim_buf_set_extmark(buf, SPACE, math.max(one.line - 1, 0), 0, {
-        virt_text = { { '  >> ' .. one.text, 'PromptsideNote' } },
+        virt_lines = { { { '  >> ' .. one.text, 'PromptsideNote' } } },
         sign_text = '>>',
         sign_hl_group = 'PromptsideNote',
       })
@@ -118,6 +125,7 @@ local function keep(place, task, first, last, text)
       project = place.project,
       task = task,
       path = place.path,
+      old = place.old,
       text = text,
       line = first,
       end_line = last > first and last or 0,

@@ -2,6 +2,7 @@
 local address = require('promptside.address')
 local ask = require('promptside.ask')
 local client = require('promptside.client')
+local lenses = require('promptside.lenses')
 local message = require('promptside.message')
 local settings = require('promptside.settings')
 local tasks = require('promptside.tasks')
@@ -13,10 +14,8 @@ local SPACE = vim.api.nvim_create_namespace('promptside.form')
 local attached = {}
 local hinted = false
 
-local function lenses_of(buf, row)
-  return vim.tbl_filter(function(lens)
-    return lens.command ~= nil and lens.range.start.line == row
-  end, vim.lsp.codelens.get(buf))
+local function is_draft(buf)
+  return vim.api.nvim_buf_get_name(buf):find('/.promptside/drafts/', 1, true) ~= nil
 end
 
 ---Colour the notes to the agent.
@@ -30,38 +29,14 @@ local function paint(buf)
   end
 end
 
----Buffers whose lenses are asked for now; true where they are to be asked for once more.
----@type table<integer, boolean>
-local asking = {}
-
----Lenses do not refresh by themselves, and the editor's own refresh drops a wish while another one is under way.
+---Colours and lenses as they should be now.
 ---@param buf integer
 local function refresh(buf)
-  if not vim.api.nvim_buf_is_loaded(buf) then
-    return
+  if vim.api.nvim_buf_is_loaded(buf) then
+    paint(buf)
+    lenses.ask(buf)
   end
-  paint(buf)
-  local server = client.get()
-  if not server or not vim.lsp.codelens.on_codelens then
-    return vim.lsp.codelens.refresh({ bufnr = buf })
-  elseif asking[buf] ~= nil then
-    asking[buf] = true
-    return
-  end
-  asking[buf] = false
-  local params = { textDocument = { uri = vim.uri_from_bufnr(buf) } }
-  server:request('textDocument/codeLens', params, function(err, result, context)
-    local again = asking[buf]
-    asking[buf] = nil
-    if vim.api.nvim_buf_is_loaded(buf) and not err then
-      vim.lsp.codelens.on_codelens(err, result or {}, context)
-    end
-    if again then
-      M.refresh(buf)
-    end
-  end, buf)
 end
-M.refresh = refresh
 
 ---The server says that something that lenses show is another.
 function M.refresh_all()
@@ -79,20 +54,30 @@ local function stamp_of(buf)
   return stat and ('%d.%d.%d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size) or ''
 end
 
+---What is missing or can't be read has a sign; the words stand below the line that the cursor is on, unless the
+---person shows diagnostics in a way of their own.
+---@param buf integer
+local function show_words(buf)
+  local general = vim.diagnostic.config() or {}
+  local own = not general.virtual_text and not general.virtual_lines
+  for _, found in ipairs(vim.lsp.get_clients({ name = 'promptside', bufnr = buf })) do
+    vim.diagnostic.config({
+      signs = settings.get().signs and general.signs or false,
+      virtual_lines = own and { current_line = true } or general.virtual_lines,
+    }, vim.lsp.diagnostic.get_namespace(found.id))
+  end
+end
+
 ---A buffer that the server serves now.
 ---@param buf integer
 function M.attach(buf)
-  if not settings.get().signs then
-    for _, found in ipairs(vim.lsp.get_clients({ name = 'promptside', bufnr = buf })) do
-      vim.diagnostic.config({ signs = false }, vim.lsp.diagnostic.get_namespace(found.id))
-    end
-  end
+  show_words(buf)
   require('promptside.comments').draw(buf)
   if not address.is_form(vim.api.nvim_buf_get_name(buf)) then
     return
   end
   vim.bo[buf].autoread = true
-  asking[buf] = nil -- what another server was asked is never answered
+  lenses.forget(buf) -- what another server was asked is never answered
   refresh(buf)
   if attached[buf] then
     return
@@ -100,11 +85,27 @@ function M.attach(buf)
   attached[buf] = true
   stamps[buf] = stamp_of(buf)
   require('promptside.keys').map(buf, 'form')
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    vim.wo[win][0].linebreak = true -- it is prose: words stay whole
+  end
   if not hinted and settings.get().keys then
     hinted = true
-    message.say('g? shows the keys of this document.')
+    local draft = is_draft(buf)
+    local key = require('promptside.keys').spoken('<LocalLeader>a')
+    message.say(
+      ('%s %s; g? shows all keys of this document.'):format(
+        key,
+        draft and 'creates and runs the task' or 'approves or sends'
+      )
+    )
   end
   local group = vim.api.nvim_create_augroup('promptside.form.' .. buf, {})
+  vim.api.nvim_create_autocmd({ 'WinResized', 'BufWinEnter' }, {
+    group = group,
+    callback = function()
+      lenses.draw(buf)
+    end,
+  })
   vim.api.nvim_create_autocmd({ 'TextChanged', 'InsertLeave', 'BufEnter' }, {
     group = group,
     buffer = buf,
@@ -123,7 +124,8 @@ function M.attach(buf)
     group = group,
     buffer = buf,
     callback = function()
-      attached[buf], stamps[buf], asking[buf] = nil, nil, nil
+      attached[buf], stamps[buf] = nil, nil
+      lenses.forget(buf)
       pcall(vim.api.nvim_del_augroup_by_id, group)
     end,
   })
@@ -244,14 +246,53 @@ function M.go_to_place()
   return false
 end
 
----Tick or untick a line.
-local function toggle(row, line)
-  local head, box, tail = line:match('^(%s*[%-%*%+] %[)([ xX])(%].*)$')
-  if not head then
-    return false
+local TICK = '^(%s*[%-%*%+] %[)([ xX])(%].*)$'
+
+---The rows of the ticks beside one, where its heading takes only one of them; nil where it takes several.
+---@param buf integer
+---@param row integer From 0.
+---@return table<integer, string>?
+local function alternatives(buf, row)
+  local above = heading_above(buf, row)
+  if not above then
+    return nil
   end
-  vim.api.nvim_buf_set_lines(0, row, row + 1, false, { head .. (box == ' ' and 'x' or ' ') .. tail })
-  return true
+  local lines = vim.api.nvim_buf_get_lines(buf, above, -1, false)
+  local ticks, words = {}, {}
+  for index = 2, #lines do
+    if lines[index]:match('^#+ ') or vim.startswith(lines[index], '<!-- promptside') then
+      break
+    end
+    if lines[index]:match(TICK) then
+      ticks[above + index - 1] = lines[index]
+      words[#words + 1] = lines[index]:match('%] (.*)$') or ''
+    end
+  end
+  local draft = is_draft(buf)
+  local one = lines[1]:match('%(choose one') ~= nil
+    or lines[1]:match('%(yes or no') ~= nil
+    or (#words == 2 and words[1] == 'Yes' and words[2] == 'No')
+    or (draft and lines[1]:match('^## Pipeline') ~= nil)
+  return one and ticks or nil
+end
+
+---Tick or untick a line; where one of several is to be chosen, the tick moves.
+local function toggle(buf, row, line)
+  local head, box, tail = line:match(TICK)
+  if not head then
+    return
+  end
+  local others = box == ' ' and alternatives(buf, row) or {}
+  local first, last = row, row
+  for other in pairs(others) do
+    first, last = math.min(first, other), math.max(last, other)
+  end
+  local lines = vim.api.nvim_buf_get_lines(buf, first, last + 1, false)
+  for other, text in pairs(others) do
+    lines[other - first + 1] = text:gsub(TICK, '%1 %3')
+  end
+  lines[row - first + 1] = head .. (box == ' ' and 'x' or ' ') .. tail
+  vim.api.nvim_buf_set_lines(buf, first, last + 1, false, lines)
 end
 
 ---`<CR>`: toggle a tick, do what a heading's lens says, go to a place; else what `<CR>` always does.
@@ -268,22 +309,32 @@ function M.enter()
     if line:match('%] Select %S+%s*$') then
       -- With a choice of one the others are unticked in the same edit: that is what the lens does.
       local above = heading_above(buf, row)
-      local lens = above and lenses_of(buf, above)[1]
+      local lens = above and lenses.at(buf, above)[1]
       if lens and lens.command.command == 'promptside.editDraft' then
         return run(lens)
       end
     end
-    toggle(row, line)
+    toggle(buf, row, line)
     return
   end
   if line:match('^#+ ') then
-    local lenses = lenses_of(buf, row)
-    if #lenses == 1 then
-      return run(lenses[1])
-    elseif #lenses > 1 then
-      return ask.pick('What do you want to do? ', lenses, function(lens)
+    local all = lenses.at(buf, row)
+    local here = vim.tbl_filter(function(lens)
+      return lens.command.command ~= 'promptside.showLack' -- it says how things stand; nothing is done by it
+    end, all)
+    here = #here > 0 and here or all
+    if #here == 1 then
+      return run(here[1])
+    elseif #here > 1 then
+      return ask.pick('What do you want to do? ', here, function(lens)
         return lens.command.title
       end, run)
+    end
+    local wrong = vim.diagnostic.get(buf, { severity = vim.diagnostic.severity.ERROR })[1]
+    if row == 0 and wrong then
+      vim.cmd("normal! m'")
+      vim.api.nvim_win_set_cursor(0, { wrong.lnum + 1, wrong.col })
+      return message.say(wrong.message, 'warning')
     end
   end
   if M.go_to_place() then
@@ -310,7 +361,7 @@ end
 ---Approve, send or create, whichever the document is for.
 function M.approve()
   local buf = vim.api.nvim_get_current_buf()
-  for _, lens in ipairs(lenses_of(buf, 0)) do
+  for _, lens in ipairs(lenses.at(buf, 0)) do
     local command = lens.command.command
     if vim.list_contains({ 'promptside.approve', 'promptside.send', 'promptside.createTask' }, command) then
       local args = (lens.command.arguments or {})[1] or {}
@@ -321,7 +372,7 @@ function M.approve()
   end
   -- What is blocked has no lens: the refusal says why.
   local name = vim.api.nvim_buf_get_name(buf)
-  if name:find('/.promptside/drafts/', 1, true) then
+  if is_draft(buf) then
     return require('promptside.order').give(
       'promptside.createTask',
       { uri = vim.uri_from_bufnr(buf), run = true }

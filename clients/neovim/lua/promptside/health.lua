@@ -37,7 +37,7 @@ local function check_program(health)
   local found = program.find()
   if not found then
     health.error(program.missing(), {
-      'Install it: pipx install promptside',
+      'Install it, in your clone of Promptside: pipx install .',
       'or name it: vim.g.promptside = { cmd = "/path/to/promptside" }',
     })
     return false
@@ -99,7 +99,9 @@ local function check_daemon(health, server)
   end
   local age = status.started and os.time() - status.started or 0
   health.ok(('version %s, process %s, for %d min'):format(status.version or '?', status.pid or '?', age / 60))
-  if status.protocol and status.protocol ~= protocol.PROTOCOL then
+  if status.protocol == protocol.PROTOCOL then
+    health.ok(('It speaks protocol %d, the same protocol as this plugin.'):format(protocol.PROTOCOL))
+  elseif status.protocol then
     health.warn(
       ('It speaks protocol %d, this plugin %d.'):format(status.protocol, protocol.PROTOCOL),
       'Update the older one.'
@@ -123,7 +125,9 @@ local function check_project(health, server)
   health.start('Project')
   local trust, err = query(server, { type = 'trustState' })
   if not trust then
-    health.info(err and err.message or 'No project is open.')
+    health.info(
+      (err and err.message or 'No project is open.') .. ' It becomes one with its first task: :Promptside new'
+    )
     return
   end
   if trust.state == 'none_needed' or trust.state == 'trusted' then

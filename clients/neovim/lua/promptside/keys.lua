@@ -59,7 +59,7 @@ M.MAPS = {
       'redo with feedback …',
       page('order', { 'redo', 'interrupt' }, 'There is nothing to redo here.'),
     },
-    { 's', 'stop the stage', page('order', { 'stop' }, 'Nothing runs here.') },
+    { 's', 'stop the stage, after a question', page('order', { 'stop' }, 'Nothing runs here.') },
     { '-', 'pause, or resume', page('order', { 'pause', 'resume' }, 'There is nothing to pause here.') },
     { 'n', 'new task', verb('new') },
     { 'O', 'output of the agent', verb('output') },
@@ -85,18 +85,18 @@ M.MAPS = {
         vim.cmd('normal! G')
       end,
     },
-    { 's', 'stop the stage', verb('stop') },
+    { 's', 'stop the stage, after a question', verb('stop') },
     LEAVE,
   },
   form = {
     {
       '<CR>',
-      'on a tick: toggle it; on a heading: what its lens says; on path:line: go there',
+      'on a tick: tick or untick; on a heading: do what stands behind it; on path:line: go there',
       form('enter'),
     },
     { ']]', 'next heading', form('jump', 1) },
     { '[[', 'previous heading', form('jump', -1) },
-    { '<LocalLeader>a', 'approve, or send the answers', form('approve') },
+    { '<LocalLeader>a', 'approve, send the answers, or create and run the task', form('approve') },
     { '<LocalLeader>r', 'redo, with your notes', verb('redo') },
     { '<LocalLeader>n', 'note to the agent here', form('note') },
     { '<LocalLeader>o', 'output of the agent', verb('output') },
@@ -104,7 +104,9 @@ M.MAPS = {
 } -- stylua: ignore
 
 ---A key as one would press it.
-local function spoken(lhs)
+---@param lhs string
+---@return string
+function M.spoken(lhs)
   local leader = vim.g.maplocalleader or '\\'
   return (lhs:gsub('<LocalLeader>', leader == ' ' and '<Space>' or leader))
 end
@@ -115,10 +117,10 @@ function M.help(kind)
   local lines, width = {}, 0
   local maps = vim.list_extend(vim.list_slice(M.MAPS[kind]), { { 'g?', 'this list' } })
   for _, key in ipairs(maps) do
-    width = math.max(width, vim.fn.strdisplaywidth(spoken(key[1])))
+    width = math.max(width, vim.fn.strdisplaywidth(M.spoken(key[1])))
   end
   for _, key in ipairs(maps) do
-    local lhs = spoken(key[1])
+    local lhs = M.spoken(key[1])
     lines[#lines + 1] = (' %s%s  %s'):format(lhs, (' '):rep(width - vim.fn.strdisplaywidth(lhs)), key[2])
   end
   lines[#lines + 1] = ''
@@ -132,7 +134,7 @@ function M.help(kind)
       space,
       row,
       1,
-      { end_col = 1 + #spoken(maps[row + 1][1]), hl_group = 'PromptsideTool' }
+      { end_col = 1 + #M.spoken(maps[row + 1][1]), hl_group = 'PromptsideTool' }
     )
   end
   vim.keymap.set('n', 'g?', '<Cmd>close<CR>', { buffer = buf })

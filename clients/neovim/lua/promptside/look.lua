@@ -17,6 +17,7 @@ local LINKS = {
   PromptsideAdded = 'Added',
   PromptsideRemoved = 'Removed',
   PromptsideNote = 'DiagnosticHint',
+  PromptsideLens = 'Function',
 }
 
 ---Define what nobody has defined.

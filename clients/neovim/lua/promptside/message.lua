@@ -23,14 +23,20 @@ local function show()
   end
   local text, group = due.text, GROUPS[due.level]
   due = nil
-  local line = text:gsub('%s+', ' ')
+  -- What can be typed stands at the end, behind two blanks: it is the last thing to be cut.
+  local words, call = text:match('^(.-)  (:Promptside .*)$')
+  local line, tail = (words or text):gsub('%s+', ' '), call and '  ' .. call or ''
   local room = math.max(vim.v.echospace, 20)
-  if vim.fn.strdisplaywidth(line) > room then
-    while vim.fn.strdisplaywidth(line) > room - 1 do
+  if vim.fn.strdisplaywidth(line .. tail) > room then
+    tail = vim.fn.strdisplaywidth(tail) < room / 2 and tail or ''
+    room = room - vim.fn.strdisplaywidth(tail) - 1
+    line = vim.fn.strcharpart(line, 0, room)
+    while vim.fn.strdisplaywidth(line) > room do
       line = vim.fn.strcharpart(line, 0, vim.fn.strchars(line) - 1)
     end
     line = line .. '…'
   end
+  line = line .. tail
   vim.cmd.redraw()
   vim.api.nvim_echo({ { line, group } }, false, {})
 end
@@ -116,7 +122,7 @@ function M.float(title, lines, filetype)
   for _, line in ipairs(lines) do
     width = math.max(width, vim.fn.strdisplaywidth(line))
   end
-  width = math.max(math.min(width + 1, vim.o.columns - 4), 10)
+  width = math.max(math.min(width + 1, vim.o.columns - 4), math.min(24, vim.o.columns - 4))
   local height = math.max(math.min(#lines, vim.o.lines - 5), 1)
   local win = vim.api.nvim_open_win(buf, true, {
     relative = 'editor',
@@ -129,6 +135,7 @@ function M.float(title, lines, filetype)
     title = ' ' .. title .. ' ',
   })
   vim.wo[win][0].wrap = true
+  vim.wo[win][0].winhighlight = 'NormalFloat:Normal,FloatTitle:PromptsideTitle,FloatFooter:PromptsideMuted'
   vim.wo[win][0].linebreak = true
   for _, key in ipairs({ 'q', '<Esc>' }) do
     vim.keymap.set('n', key, '<Cmd>close<CR>', { buffer = buf, nowait = true })

@@ -26,12 +26,27 @@ local DONE = {
   allow = 'Allowed.',
   deny = 'Denied; the agent is told.',
   undo = 'The files are as before the attempt.',
+  giveBack = 'Given back to the agent.',
   removeRule = 'Removed: the agent asks again.',
   trust = 'Trusted, in this version.',
   addProject = 'Added.',
 }
+---Orders whose answer says what comes of them.
+local FOLLOWED = { approve = true, skip = true, goBack = true, resume = true }
 ---Orders after which an agent runs, so that its output is worth a window.
 local STARTS = { run = true, retry = true }
+---Orders after which an agent may run: a window that shows output already goes over to it.
+local GOES_ON = {
+  approve = true,
+  send = true,
+  redo = true,
+  skip = true,
+  goBack = true,
+  resume = true,
+  allow = true,
+  deny = true,
+  interrupt = true,
+} -- stylua: ignore
 local WORDS = {
   redo = { 'feedback', 'What should the agent do differently? ' },
   interrupt = { 'text', 'What should the agent know? ' },
@@ -59,7 +74,9 @@ function M.danger(tag, args)
     return nil
   end
   local current = tasks.stage(task, task.current)
-  if tag == 'abandon' then
+  if tag == 'stop' and current and tasks.running(task) then
+    return ('Stop %s? The files stay as they are.'):format(current.name), 'Stop'
+  elseif tag == 'abandon' then
     local stopped = tasks.running(task) and current and ('; %s is stopped'):format(current.name) or ''
     return ('Abandon “%s”? Branch and files stay%s.'):format(task.title, stopped), 'Abandon'
   elseif tag == 'goBack' and not args.reason and args.stage then
@@ -114,7 +131,8 @@ local function differs(err)
   message.float('Nothing was approved', lines, 'diff')
 end
 
-local function output_soon(project, number)
+---@param there? boolean Only in a window that shows output already.
+local function output_soon(project, number, there)
   local how = require('promptside.settings').get().output
   if how == 'never' then
     return
@@ -127,7 +145,7 @@ local function output_soon(project, number)
       return task.waiting_for ~= nil
     end
     vim.schedule(function()
-      require('promptside.output').show(task.project, task.id, {})
+      require('promptside.output').show(task.project, task.id, { there = there })
     end)
     return true
   end
@@ -158,6 +176,26 @@ local function created(args, result)
   end
 end
 
+---What an order has led to, as far as it is known: what runs now, what is to be done next, or that nothing is.
+---@param project string
+---@param number integer
+local function after(project, number)
+  local task = tasks.get(project, number)
+  if not task then
+    return ''
+  end
+  local waiting = task.waiting_for
+  local stage = tasks.stage(task, task.current)
+  if task.state == 'completed' then
+    return (' All stages are done. :Promptside changes %d shows what was changed.'):format(number)
+  elseif waiting and waiting.kind == 'input' and stage then
+    return (' %s starts when you say so: :Promptside run %d'):format(stage.name, number)
+  elseif tasks.running(task) and stage and not waiting then
+    return (' %s runs.'):format(stage.name)
+  end
+  return ''
+end
+
 ---Give an order; `args` as the protocol has them.
 ---@param command string `promptside.approve`
 ---@param args? table
@@ -169,8 +207,12 @@ function M.give(command, args, options)
     if question and button then
       return ask.confirm(question, button, function()
         M.give(command, given, vim.tbl_extend('force', how, { sure = true }))
-      end)
+      end, tag == 'stop' and 's' or nil)
     end
+  end
+  if tag == 'takeOver' then
+    local task = tasks.get(given.project or '', given.task or 0)
+    return task and require('promptside.terminal').take_over(task, how.mods)
   end
   if how.mods then
     require('promptside.buffers').wish(how.mods)
@@ -205,7 +247,8 @@ function M.give(command, args, options)
       if tag == 'createTask' then
         created(given, result)
       elseif DONE[tag] and result ~= nil and result ~= vim.NIL then
-        message.say(DONE[tag])
+        local number = type(result) == 'table' and result.task or 0
+        message.say(DONE[tag] .. (FOLLOWED[tag] and after(given.project or '', number) or ''))
       elseif tag == 'daemonStart' then
         message.say('The Promptside daemon is there.')
       end
@@ -216,8 +259,8 @@ function M.give(command, args, options)
       if (tag == 'approve' or tag == 'send') and type(result) == 'table' then
         require('promptside.form').sent(given.project or '', result.task)
       end
-      if STARTS[tag] and type(result) == 'table' then
-        output_soon(given.project or '', result.task)
+      if (STARTS[tag] or GOES_ON[tag]) and type(result) == 'table' and result.task then
+        output_soon(given.project or '', result.task, not STARTS[tag])
       end
       if tag == 'showChanges' and type(result) == 'table' and result.files then
         require('promptside.changes').list(result)
@@ -236,6 +279,10 @@ end
 function M.offer(at, offer, options)
   if offer.blocked then
     return message.say(offer.blocked, 'warning')
+  end
+  local verb = offer.command:match('^promptside%.verb%.(.*)$')
+  if verb then
+    return vim.cmd.Promptside(verb)
   end
   local tag = tag_of(offer.command)
   local args = vim.tbl_extend('force', { project = at.project, task = at.task }, offer.args or {})

@@ -390,10 +390,11 @@ function M.target(buf)
 end
 
 ---Show the output of an attempt, the newest if none is named, in a window of its own; the cursor stays where it is
----unless it is asked for by name.
+---unless it is asked for by name. With `there` only a window that shows output already is taken, and not from another
+---agent that still writes in it.
 ---@param project string
 ---@param task integer
----@param options { stage?: string, attempt?: integer, mods?: table, focus?: boolean }
+---@param options { stage?: string, attempt?: integer, mods?: table, focus?: boolean, there?: boolean }
 function M.show(project, task, options)
   local view = tasks.get(project, task)
   local stage, attempt = options.stage, options.attempt
@@ -416,7 +417,9 @@ function M.show(project, task, options)
   local before = vim.api.nvim_get_current_win()
   for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
     local shown = address.parse(vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)))
-    if shown and shown.kind == 'output' and shown.task == task and not options.mods then
+    local stream = streams[vim.api.nvim_win_get_buf(win)]
+    local follows = stream and not stream.ended and (stream.project ~= project or stream.task ~= task)
+    if shown and shown.kind == 'output' and not options.mods and not (options.there and follows) then
       vim.api.nvim_win_call(win, function()
         buffers.edit(name)
       end)
@@ -425,6 +428,9 @@ function M.show(project, task, options)
       end
       return
     end
+  end
+  if options.there then
+    return
   end
   local mods = options.mods
   if not mods then

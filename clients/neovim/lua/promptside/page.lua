@@ -5,6 +5,7 @@ local client = require('promptside.client')
 local look = require('promptside.look')
 local message = require('promptside.message')
 local settings = require('promptside.settings')
+local tasks = require('promptside.tasks')
 
 local M = {}
 
@@ -18,8 +19,11 @@ local M = {}
 ---@field address promptside.Address
 ---@field told? { name: string, project: string, task: integer }
 ---@field lines promptside.PageLine[]
+---@field shown? promptside.ours.PageShown As the server told it last.
+---@field notices promptside.PageLine[]
 ---@field dirty boolean
----@field title string
+---@field begun? boolean Whether it lists tasks; what is said above them depends on it.
+---@field put table<integer, integer> Where the cursor of a window was put; until it is moved, it goes to what is first.
 
 local SPACE = vim.api.nvim_create_namespace('promptside.page')
 local MARGIN = ' '
@@ -50,9 +54,10 @@ local function windows(buf)
 end
 
 ---What the page is about, in front of the key that explains it.
-local function winbar(page)
-  local name = address.name(page.title == 'tasks' and 'tasks' or page.title:gsub('^task/', ''))
-  return '%#PromptsideMuted# ' .. name:gsub('%%', '%%%%') .. '%=g? help %*'
+local function winbar(buf)
+  local name = vim.api.nvim_buf_get_name(buf):gsub('%%', '%%%%')
+  local keys = settings.get().keys and 'g? help ' or ''
+  return '%#PromptsideMuted#%< ' .. name .. '%=' .. keys .. '%*'
 end
 
 ---@param win integer
@@ -74,10 +79,7 @@ local function dress(win)
   set.foldtext = "v:lua.require'promptside.page'.foldtext()"
   set.fillchars = vim.o.fillchars .. (vim.o.fillchars ~= '' and ',' or '') .. 'fold: '
   set.winhighlight = 'Folded:Normal'
-  local page = pages[vim.api.nvim_win_get_buf(win)]
-  if page and page.title ~= '' then
-    set.winbar = winbar(page)
-  end
+  set.winbar = winbar(vim.api.nvim_win_get_buf(win))
 end
 
 ---The line of a closed fold: its own text, with a mark.
@@ -180,24 +182,53 @@ local function moved(old, new, at)
   return at
 end
 
----Where a page is begun: at what can be done, else at what can be opened.
+---Where a page is begun: at what waits for the person, else at what can be done first, else at what can be opened.
+---Never at what stops or throws away something because it happens to be the first that can be done.
 ---@param lines promptside.PageLine[]
 local function first_item(lines)
-  local opens
+  local waits, primary, begin, opens
   for number, line in ipairs(lines) do
+    local offer = line.offers[1]
     if vim.startswith(line.ref, 'offer/') then
-      return number
-    elseif not opens and line.fold == 'inside' and line.page ~= '' then
-      opens = number
+      if offer and offer.primary and not offer.blocked then
+        primary = primary or number
+      end
+      begin = begin or (line.task == 0 and number or nil)
+    elseif line.fold == 'inside' and (line.ref:match('^decision/') or line.ref:match('^item/')) then
+      waits = waits or (line.uri ~= '' and number or nil)
+    elseif line.fold == 'inside' and line.page ~= '' then
+      opens = opens or number
     end
   end
-  return opens or 1
+  return waits or primary or opens or begin or 1
+end
+
+---What the server has, with what is to be said of the project around it.
+---@param page promptside.ShownPage
+---@return promptside.PageLine[]
+local function with_notices(page)
+  local lines = vim.list_extend({}, page.shown.lines)
+  if page.address.name ~= 'tasks' then
+    return lines
+  end
+  if #lines > 0 and (lines[#lines].ref or '') == 'offer/promptside.newTask' then
+    lines[#lines + 1] = require('promptside.notice').rehearsal()
+  end
+  if #page.notices > 0 then
+    lines = vim.list_extend(vim.list_extend({}, page.notices), { { spans = {} }, unpack(lines) })
+  end
+  return lines
 end
 
 ---@param buf integer
----@param shown table
-local function draw(buf, shown)
+local function draw(buf)
   local page = pages[buf]
+  local shown = {
+    lines = with_notices(page),
+    name = page.shown.name,
+    project = page.shown.project,
+    task = page.shown.task,
+  }
   local old, views = page.lines, {}
   for _, line in ipairs(shown.lines) do
     line.ref, line.fold, line.offers = line.ref or '', line.fold or '', line.offers or {}
@@ -208,7 +239,7 @@ local function draw(buf, shown)
     note_folds(buf, win)
     views[win] = vim.api.nvim_win_call(win, vim.fn.winsaveview)
   end
-  page.lines, page.title, page.dirty = shown.lines, shown.title, false
+  page.lines, page.dirty = shown.lines, false
   page.told = { name = shown.name, project = shown.project, task = shown.task }
   local texts = vim.tbl_map(text_of, shown.lines)
   buffers.set_lines(buf, 0, -1, #texts > 0 and texts or { '' })
@@ -230,19 +261,32 @@ local function draw(buf, shown)
   for win, view in pairs(views) do
     dress(win)
     fold(buf, win, shown.lines)
-    local at = #old > 0 and moved(old, shown.lines, view.lnum) or first_item(shown.lines)
+    local kept = #old > 0 and (page.put[win] ~= view.lnum)
+    local at = kept and moved(old, shown.lines, view.lnum) or first_item(shown.lines)
+    page.put[win] = not kept and at or nil
     local shift = at - view.lnum
     view.lnum = math.max(math.min(at, math.max(#texts, 1)), 1)
-    view.topline = #old > 0 and math.max(view.topline + shift, 1) or 1
+    local fits = #texts <= vim.api.nvim_win_get_height(win)
+    view.topline = kept and not fits and math.max(view.topline + shift, 1) or 1
     vim.api.nvim_win_call(win, function()
       vim.fn.winrestview(view)
     end)
   end
 end
 
+local function has_task(lines)
+  for _, line in ipairs(lines) do
+    if (line.task or 0) > 0 then
+      return true
+    end
+  end
+  return false
+end
+
 ---Ask for a page as it is now.
 ---@param buf integer
-local function ask(buf)
+---@param fresh? boolean Whether it is opened just now.
+local function ask(buf, fresh)
   local page = pages[buf]
   local at = page.address
   local win = windows(buf)[1]
@@ -265,7 +309,18 @@ local function ask(buf)
       end
       return
     end
-    draw(buf, shown)
+    page.shown = shown
+    draw(buf)
+    local begun = has_task(shown.lines)
+    if at.name == 'tasks' and (fresh or begun ~= page.begun) then
+      page.begun = begun
+      require('promptside.notice').ask(begun, function(lines)
+        if pages[buf] == page and page.begun == begun and not vim.deep_equal(lines, page.notices) then
+          page.notices = lines
+          draw(buf)
+        end
+      end)
+    end
   end)
 end
 
@@ -273,7 +328,7 @@ end
 ---@param buf integer
 ---@param at promptside.Address
 function M.open(buf, at)
-  pages[buf] = pages[buf] or { address = at, lines = {}, dirty = false, title = '' }
+  pages[buf] = pages[buf] or { address = at, lines = {}, notices = {}, dirty = false, put = {} }
   vim.bo[buf].modifiable = false
   require('promptside.keys').map(buf, 'page')
   local group = vim.api.nvim_create_augroup('promptside.page.' .. buf, {})
@@ -287,7 +342,7 @@ function M.open(buf, at)
       if #page.lines > 0 then
         fold(buf, win, page.lines)
       end
-      ask(buf)
+      ask(buf, true)
     end,
   })
   vim.api.nvim_create_autocmd('WinResized', {
@@ -315,9 +370,9 @@ function M.open(buf, at)
     end,
   })
   if #pages[buf].lines == 0 then
-    buffers.set_lines(buf, 0, -1, { MARGIN .. 'One moment …' })
+    buffers.set_lines(buf, 0, -1, { MARGIN .. 'One moment: Promptside is starting …' })
   end
-  ask(buf)
+  ask(buf, true)
 end
 
 ---A page would be drawn otherwise now.
@@ -418,15 +473,23 @@ function M.enter(mods)
   end
 end
 
----`p`: the document of the line in the preview window; the cursor stays.
+---`p`: the document of the line in the preview window, else the one that its task waits with; the cursor stays.
 function M.preview()
   local line = M.here()
-  if not line or (line.uri == '' and not address_of(line)) then
+  local target = M.target()
+  local task = target and tasks.get(target.project, target.task)
+  local document = task and task.waiting_for and task.waiting_for.document
+  local name
+  if line and line.uri ~= '' then
+    name = vim.startswith(line.uri, 'promptside:') and address.short(line.uri) or vim.uri_to_fname(line.uri)
+  elseif task and document then
+    name = vim.fs.joinpath(task.project, document)
+  elseif line then
+    name = address_of(line)
+  end
+  if not name then
     return message.say('There is nothing to preview here.')
   end
-  local name = line.uri == '' and address_of(line)
-    or vim.startswith(line.uri, 'promptside:') and address.short(line.uri)
-    or vim.uri_to_fname(line.uri)
   vim.cmd.pedit({ args = { name }, magic = { file = false } })
 end
 
@@ -437,7 +500,7 @@ function M.menu()
     return
   end
   if (#line.offers == 0 or vim.startswith(line.ref, 'offer/')) and line.task > 0 then
-    local task = require('promptside.tasks').get(line.project, line.task)
+    local task = tasks.get(line.project, line.task)
     line = vim.tbl_extend('force', line, { offers = task and task.offers or {} })
   end
   choose(line)
@@ -448,7 +511,7 @@ end
 ---@param nothing string
 function M.order(commands, nothing)
   local target = M.target()
-  local task = target and require('promptside.tasks').get(target.project, target.task)
+  local task = target and tasks.get(target.project, target.task)
   if not target or not task then
     return message.say('No task stands here.')
   end

@@ -154,6 +154,11 @@ local function in_view(task)
   return false
 end
 
+---A title that leaves room for the rest of a line.
+local function short(title)
+  return vim.fn.strchars(title) > 40 and vim.fn.strcharpart(title, 0, 39) .. '…' or title
+end
+
 ---Say once that a task has begun to wait (M1, M2, M16).
 ---@param task promptside.TaskView
 local function say_waiting(task)
@@ -169,6 +174,10 @@ local function say_waiting(task)
   if in_view(task) then
     return
   end
+  local more = vim.tbl_filter(function(other)
+    return other.waiting_for ~= nil and other.state == 'taken'
+  end, M.list())
+  local go = #more > 1 and (':Promptside open %d'):format(task.id) or ':Promptside next'
   local stage = M.stage(task, waiting.stage)
   local name = stage and stage.name or waiting.stage
   if waiting.kind == 'decision' then
@@ -177,11 +186,16 @@ local function say_waiting(task)
       message.say(('%s  :Promptside allow, deny'):format(first.text))
     else
       local count = #waiting.decisions == 1 and 'a question' or #waiting.decisions .. ' questions'
-      message.say(('The agent has %s about “%s”. It waits.  :Promptside next'):format(count, task.title))
+      message.say(('The agent has %s about “%s”. It waits.  %s'):format(count, short(task.title), go))
     end
   else
+    if waiting.kind == 'input' then
+      return message.say(
+        ('“%s”: %s starts when you say so.  :Promptside run %d'):format(short(task.title), name, task.id)
+      )
+    end
     local why = waiting.kind == 'person' and waiting.reason ~= '' and waiting.reason or name .. '.'
-    message.say(('“%s” waits for you: %s  :Promptside next'):format(task.title, why))
+    message.say(('“%s” waits for you: %s  %s'):format(short(task.title), why, go))
   end
 end
 
@@ -269,7 +283,7 @@ function M.daemon(news)
   daemon = { up = news.up, sentence = news.sentence }
   publish()
   if not news.up and (was.up or was.sentence ~= news.sentence) then
-    message.say(news.sentence .. ' :Promptside daemon starts it.', 'warning')
+    message.say(news.sentence .. '  :Promptside daemon starts it.', 'warning')
   elseif news.up and not was.up then
     message.say(news.sentence ~= '' and news.sentence or 'The Promptside daemon is there again.')
   elseif news.up and news.sentence ~= '' then

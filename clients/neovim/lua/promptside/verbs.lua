@@ -322,8 +322,94 @@ local function output(call)
   end)
 end
 
+local function take_over(call)
+  with_task(call, attempted, 'No attempt can be continued in a terminal now.', function(task)
+    for _, offer in ipairs(task.offers) do
+      if offer.command == 'promptside.takeOver' then
+        return order.offer({ project = task.project, task = task.id }, offer, { mods = call.mods })
+      end
+    end
+    message.say('No attempt of this task can be continued in a terminal now.', 'warning')
+  end)
+end
+
+---The task that the recording was made of, by the headings of a draft.
+local RECORDED = {
+  { '## Title', 'Leave common words out of the list' },
+  {
+    '## Description',
+    'The first ten words of almost any English text are “the”, “and”, “of”, “to”. '
+      .. 'Let me name words that wordcount leaves out.',
+  },
+  { '## Agent', 'rehearsal:standard' },
+}
+
+---Write below a heading, behind what is quoted there.
+local function write_below(buf, heading, text)
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  for row, line in ipairs(lines) do
+    if vim.startswith(line, heading) then
+      while (lines[row + 2] or ''):match('^>') do
+        row = row + 2
+      end
+      vim.api.nvim_buf_set_lines(buf, row, row, false, { '', text })
+      return
+    end
+  end
+end
+
+---A new task as the person would write it, with the agent that plays the recording.
+local function rehearse(call)
+  order.give('promptside.newTask', {}, {
+    mods = call.mods,
+    done = function(draft)
+      local buf = vim.uri_to_bufnr(draft.uri)
+      vim.fn.bufload(buf)
+      for _, part in ipairs(RECORDED) do
+        write_below(buf, part[1], part[2])
+      end
+      vim.api.nvim_buf_call(buf, function()
+        vim.cmd('silent! lockmarks write')
+      end)
+      require('promptside.lenses').ask(buf)
+    end,
+  })
+end
+
+local function demo(call)
+  require('promptside.terminal').run({ 'demo' }, { mods = call.mods })
+end
+
+---The attempt whose changes are meant: of the stage that one is at, else the newest that changed anything.
+---@param task promptside.TaskView
+---@return { stage?: string, attempt?: integer }
+local function changed(task)
+  local here = vim.api.nvim_buf_get_name(0)
+  local line = require('promptside.page').here()
+  local id = line and (line.ref:match('^stage/(.+)$') or line.ref:match('^attempt/(.+)/%d+$'))
+  local newest, found = -1, {}
+  for _, stage in ipairs(task.stages) do
+    local last = stage.attempts[#stage.attempts]
+    local at = stage.id == id or (stage.artifact and here == vim.fs.joinpath(task.project, stage.artifact))
+    if at and last and (#(last.changes or {}) > 0 or last.status == 'running') then
+      return { stage = stage.id, attempt = line and tonumber(line.ref:match('^attempt/.+/(%d+)$')) or last.n }
+    end
+    for _, attempt in ipairs(stage.attempts) do
+      local started = attempt.status == 'running' and math.huge
+        or #(attempt.changes or {}) > 0 and attempt.started
+      if started and started > newest then
+        newest, found = started, { stage = stage.id, attempt = attempt.n }
+      end
+    end
+  end
+  return found
+end
+
 local function changes(call)
-  require('promptside.changes').ask(arguments(call), call.bang)
+  with_task(call, attempted, 'No stage has run yet.', function(task)
+    local at = vim.tbl_extend('force', { project = task.project, task = task.id }, changed(task))
+    require('promptside.changes').ask(at, call.bang)
+  end)
 end
 
 local function new(call)
@@ -340,7 +426,21 @@ local function new(call)
   })
 end
 
----Run, and go on with what waits instead where something does.
+---What waits in the task that one is at; else, and from the list of all tasks, what has waited longest anywhere.
+local function following(call)
+  local here = vim.api.nvim_buf_get_name(0)
+  local view = not vim.startswith(here, 'promptside://tasks')
+    and (call.target.task and tasks.get(call.target.project or '', call.target.task) or tasks.owner(here))
+  local waiting = view and view.waiting_for
+  local document = view and waiting and waiting.document
+  if view and document and here ~= vim.fs.joinpath(view.project, document) then
+    local args = { project = view.project, task = view.id }
+    return order.give('promptside.openTask', args, { mods = call.mods })
+  end
+  give('next')(call)
+end
+
+---Its page, whatever it waits for.
 local function open(call)
   if call.target.task then
     local task = tasks.get(call.target.project or '', call.target.task)
@@ -354,13 +454,17 @@ local function open(call)
   end)
 end
 
-local function trust()
+---@param call promptside.Call
+local function trust(call)
   client.request('promptside/query', { type = 'trustState' }, function(err, state)
     if err then
       return message.say(message.sentence(err), 'warning')
     end
     if state.state == 'none_needed' or state.state == 'trusted' then
       return message.say(state.sentence ~= '' and state.sentence or 'There is nothing to trust here.')
+    end
+    if call.bang then
+      return order.give('promptside.trust', { hash = state.hash })
     end
     local function choose()
       ask.pick(state.sentence .. ' ', { 'Show', 'Trust', 'Leave it as it is' }, tostring, function(choice)
@@ -397,7 +501,7 @@ end
 ---In the order of the help.
 ---@type table<string, promptside.Verb>
 M.all = {
-  next = { 'go to what waits for you', run = give('next') },
+  next = { 'go to what waits for you', run = following },
   new = { 'new task, from here or from a selection', takes = 'text', run = new },
   open = { 'the page of a task', takes = 'task', run = known(open) },
   run = { 'run the next stage', takes = 'task', run = give('run') },
@@ -430,7 +534,7 @@ M.all = {
   output = { 'what the agent writes', takes = 'task', run = known(output) },
   transcript = { 'all of what an attempt wrote', takes = 'task', run = give('showTranscript') },
   prompt = { 'what the agent was told', takes = 'task', run = give('showPrompt') },
-  changes = { 'files that the attempt changed; with ! side by side', takes = 'task', run = changes },
+  changes = { 'files that the attempt changed; with ! side by side', takes = 'task', run = known(changes) },
   comment = {
     'comment on lines, for the next redo',
     takes = 'text',
@@ -439,12 +543,15 @@ M.all = {
     end),
   },
   undo = { 'undo what the attempt changed, or in one file', takes = 'file', run = known(undo) },
+  takeover = { 'continue with the agent in a terminal', takes = 'task', run = known(take_over) },
   allow = { 'allow what the agent asks for', takes = 'scope', run = known(allow) },
   deny = { 'deny it, with a word to the agent', takes = 'text', run = known(deny) },
   rules = { 'permissions given for good', run = page('rules') },
   pipeline = { 'the pipelines that can be used here', run = page('pipelines') },
   trust = { 'trust what this project brings', run = trust },
   history = { 'everything that was decided in a task', takes = 'task', run = known(history) },
+  rehearse = { 'try a whole pipeline without an agent', run = rehearse },
+  demo = { 'watch the terminal play it by itself', run = demo },
   doctor = { 'check the set-up', run = page('doctor') },
   daemon = { 'start the daemon, if it is not there', run = give('daemonStart') },
   restart = {

@@ -1,0 +1,86 @@
+---What stands in the way of a run, said above the list of tasks with the one thing to do about it: a set-up that lacks
+---something, a project that is not trusted.
+local client = require('promptside.client')
+local tasks = require('promptside.tasks')
+
+local M = {}
+
+local REST = { project = '', task = 0, uri = '', line = 0, page = '', fold = '' }
+
+---@param text string
+---@param role string
+---@param offer? promptside.Offer
+---@return promptside.PageLine
+local function line(text, role, offer)
+  return vim.tbl_extend('force', REST, {
+    spans = { { text, role } },
+    ref = offer and 'offer/' .. offer.command or '',
+    offers = { offer },
+  })
+end
+
+---Something to do: a verb of ours, under a name of its own.
+---@param verb string
+---@param title string
+---@return promptside.PageLine
+local function choice(verb, title)
+  return line(
+    '  > ' .. title,
+    'title',
+    { command = 'promptside.verb.' .. verb, title = title, args = {}, place = '' }
+  )
+end
+
+---Below a list without tasks: how to see it work before there is a task of one's own.
+---@return promptside.PageLine
+function M.rehearsal()
+  local found = choice('rehearse', 'Rehearse a pipeline: no agent, no cost')
+  found.spans[1][1] = '      > Rehearse a pipeline: no agent, no cost'
+  return found
+end
+
+---@param state { state: string, sentence: string }
+local function trust_lines(state)
+  if state.state == 'none_needed' or state.state == 'trusted' then
+    return {}
+  end
+  return { line(state.sentence, 'waiting'), choice('trust', 'Read it, then trust it or not …') }
+end
+
+---@param doctor { checks: { name: string, ok: boolean, found: string }[] }
+local function doctor_lines(doctor)
+  for _, check in ipairs(doctor.checks) do
+    if not check.ok and (check.name == 'git' or check.name == 'claude' or check.name == 'login') then
+      local said = vim.startswith(check.found, 'The ') and check.found
+        or ('%s: %s.'):format(check.name, check.found)
+      return { line(said, 'failed'), choice('doctor', 'Check the set-up') }
+    end
+  end
+  return {}
+end
+
+---Ask what is to be said: one thing, the first that is in the way. `take` is called where there is something.
+---@param begun boolean Whether there are tasks: then a set-up that lacks something is said by the task that failed.
+---@param take fun(lines: promptside.PageLine[])
+function M.ask(begun, take)
+  if tasks.away() ~= '' then
+    return -- asking would start the daemon again
+  end
+  local function ask_trust()
+    client.request('promptside/query', { type = 'trustState' }, function(err, state)
+      take(not err and state and trust_lines(state) or {})
+    end)
+  end
+  if begun then
+    return ask_trust()
+  end
+  client.request('promptside/query', { type = 'doctor' }, function(err, doctor)
+    local lines = not err and doctor and doctor_lines(doctor) or {}
+    if #lines > 0 then
+      return take(lines)
+    end
+    ask_trust()
+  end)
+end
+
+return M
