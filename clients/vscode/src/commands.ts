@@ -12,10 +12,10 @@ import type { Panels } from './panel';
 import type { PipelineFiles } from './pipelines';
 import type { DaemonView, RuleView, TaskView } from './protocol';
 import type { Server } from './server';
-import { documentOf, fileOf, newest, Tasks } from './tasks';
+import { documentOf, fileOf, newest, Tasks, keyOf } from './tasks';
 import { can, Node, TaskTree } from './tree';
 import type { Trust } from './trust';
-import { cut, oneLine } from './words';
+import { cut, oneLine, plain, unlinked } from './words';
 
 export interface Parts {
   server: Server;
@@ -46,6 +46,8 @@ const ATTEMPTS = ['showTranscript', 'showPrompt', 'showDocument'];
 const CHANGES_A_DRAFT = ['takeMine', 'takeTheirs', 'note', 'editDraft'];
 /** After these a stage is at work, whose output may be looked at. */
 const STARTS = ['run', 'retry', 'redo', 'resume', 'approve', 'skip'];
+/** Of these, those that leave the attempt before behind, however lately it began. */
+const ENDS = ['retry', 'redo', 'approve', 'skip'];
 
 export function register(parts: Parts): vscode.Disposable[] {
   const { server, tasks, here, orders, tree, outputs, changes, comments, pages, panels, files, trust, log, home } = parts;
@@ -78,7 +80,8 @@ export function register(parts: Parts): vscode.Disposable[] {
     const waiting = tasks.waiting;
     const at = waiting.findIndex(task => task === here.active);
     const task = waiting[(at + 1) % Math.max(1, waiting.length)];
-    if (task) await openDocument(task);
+    if (task && keyOf(task) === (here.panel && keyOf(here.panel))) panels.show(task); // there it is already
+    else if (task) await openDocument(task);
     else orders.say('Nothing waits for you.');
   });
   command('openTask', async argument => {
@@ -157,9 +160,9 @@ export function register(parts: Parts): vscode.Disposable[] {
       return;
     }
     const items = gate.options.map(option => ({
-      label: `${option.id} · ${option.title}`,
+      label: plain(`${option.id} · ${option.title}`),
       description: option.recommended ? 'recommended' : '',
-      detail: oneLine(option.description),
+      detail: plain(oneLine(option.description)),
       picked: gate.selected.includes(option.id),
       id: option.id,
     }));
@@ -174,11 +177,13 @@ export function register(parts: Parts): vscode.Disposable[] {
   }));
   command('takeRecommended', argument => withTask(argument, task => can(task).includes('send'), async task => {
     if (!orders.mayAct()) return;
-    const at = { project: task.project, task: task.id };
+    // Asked for by its document: what a panel has open of the task stays open.
+    const at = { uri: documentOf(task).toString() };
     const news = await orders.ask(() => server.request<FormNews>('promptside/openForm', at));
     if (!news) return;
     const found = news.form?.suggestions.find(one => one.title.startsWith('Take the recommended'));
-    if (news.form && found) await orders.ask(() => server.request('promptside/answer', { ...at, answers: found.answers, version: news.form?.version }));
+    const answers = { project: task.project, task: task.id, answers: found?.answers, version: news.form?.version };
+    if (found) await orders.ask(() => server.request('promptside/answer', answers));
     else orders.say('No open question has a recommended answer.');
     await server.request('promptside/closeForm', at).catch(() => undefined);
   }));
@@ -223,10 +228,10 @@ export function register(parts: Parts): vscode.Disposable[] {
       void vscode.window.showInformationMessage('Nothing is permitted for good in this project.');
       return;
     }
-    const items = rules.map(rule => ({ label: rule.rule, description: `task ${rule.task}, ${rule.stage}, by ${rule.by} in ${rule.client}`, rule }));
+    const items = rules.map(rule => ({ label: plain(rule.rule), description: `task ${rule.task}, ${rule.stage}, by ${rule.by} in ${rule.client}`, rule }));
     const chosen = await vscode.window.showQuickPick(items, { title: 'Permissions given for good', placeHolder: 'Choose one to take it back' });
     const button = 'Take Back';
-    if (chosen && (await vscode.window.showWarningMessage(`Ask again before ${chosen.rule.rule}?`, button, 'Cancel')) === button) {
+    if (chosen && (await vscode.window.showWarningMessage(unlinked(`Ask again before ${chosen.rule.rule}?`), button, 'Cancel')) === button) {
       await orders.give('removeRule', { rule: chosen.rule.id });
     }
   });
@@ -241,7 +246,9 @@ export function register(parts: Parts): vscode.Disposable[] {
       if (answer === 'Open Folder…') await vscode.commands.executeCommand('workbench.action.files.openFolder');
       if (answer !== 'Rehearse Here') return;
     }
-    await vscode.commands.executeCommand('promptside.newTask', REHEARSAL);
+    const made = await orders.ask(() => server.order<{ task: number }>('newTask', { ...REHEARSAL, uri: folder.uri.toString() }));
+    const task = made && (await tasks.comes(() => tasks.ofFile(folder.uri).find(one => one.id === made.task)));
+    if (task) panels.show(task);
   });
   command('daemonStart', async () => {
     if (server.state === 'running') await orders.ask(() => server.order('daemonStart'));
@@ -272,7 +279,7 @@ export function register(parts: Parts): vscode.Disposable[] {
       void done(task);
     }
     if (tag === 'run') void vscode.commands.executeCommand('setContext', 'promptside.ran', true);
-    if (STARTS.includes(tag)) void onRun(task, at);
+    if (STARTS.includes(tag)) void onRun(task, at, ENDS.includes(tag) ? newest(task) : undefined);
   }));
   return made;
 
@@ -290,19 +297,20 @@ export function register(parts: Parts): vscode.Disposable[] {
   }
 
   /** The output opens beside the code where the settings say so, once there is an attempt. */
-  async function onRun(ordered: TaskView, at: number): Promise<void> {
+  async function onRun(ordered: TaskView, at: number, before: ReturnType<typeof newest>): Promise<void> {
     if (vscode.workspace.getConfiguration('promptside').get('output.open', 'onRun') !== 'onRun') return;
     const begun = await tasks.comes(() => {
       const task = tasks.task(ordered.project, ordered.id);
       const found = task && newest(task);
-      return task && found && (found.attempt.started ?? 0) >= at ? { task, ...found } : undefined;
+      const over = found?.stage.id === before?.stage.id && found?.attempt.n === before?.attempt.n;
+      return task && found && !over && (found.attempt.started ?? 0) >= at ? { task, ...found } : undefined;
     });
     if (begun) outputs.show(begun.task, begun.stage, begun.attempt, false);
   }
 }
 
 const DOUBLE_CLICK_MS = 400;
-/** The task that was recorded. */
+/** The task that was recorded: it is made at once, since there is nothing to be written. */
 const REHEARSAL = {
   agent: 'rehearsal:standard',
   title: 'Leave common words out of the list',
@@ -323,7 +331,7 @@ function attemptOf(task: TaskView, at: Given): ReturnType<typeof newest> {
 async function compare(task: TaskView, at: Given): Promise<void> {
   const stages = task.stages.filter(stage => stage.attempts.length > 1);
   const named = stages.find(stage => stage.id === at['stage']) ?? (stages.length === 1 ? stages[0] : undefined);
-  const items = stages.map(stage => ({ label: stage.name, description: `${stage.attempts.length} attempts`, stage }));
+  const items = stages.map(stage => ({ label: plain(stage.name), description: `${stage.attempts.length} attempts`, stage }));
   const stage = named ?? (await vscode.window.showQuickPick(items, { title: 'Compare attempts of which stage?' }))?.stage;
   if (!stage) return;
   const numbers = stage.attempts.map(attempt => attempt.n);

@@ -52,10 +52,7 @@ export class Outputs implements vscode.Disposable {
       there.terminal.show(!focus);
       return;
     }
-    for (const [name, one] of this.open) {
-      // What is over gives way to what follows it; “Show Output” opens it anew.
-      if (name.startsWith(`${keyOf(task)} `) && one.output.over) one.terminal.dispose();
-    }
+    const over = [...this.open].filter(([name, one]) => name.startsWith(`${keyOf(task)} `) && one.output.over);
     const output = new Output(this.server, this.tasks, task, stage.id, attempt.n);
     const terminal = vscode.window.createTerminal({
       name: `${cut(task.title, 30)}: ${stage.name} ${attempt.n}`,
@@ -65,6 +62,8 @@ export class Outputs implements vscode.Disposable {
       isTransient: true,
     });
     this.open.set(key, { terminal, output });
+    // What is over gives way to what follows it, and not before: an empty group would take the focus along.
+    for (const [, one] of over) one.terminal.dispose();
   }
 
   /** Where an output is already, else beside the code: the window is not cut into ever more columns. */

@@ -184,7 +184,7 @@ export class Foot {
 
   private status(model: Model, scene: Scene, primary: Offer | undefined): void {
     const tried = [...offersOf(model).below, ...offersOf(model).others].find(offer => offer.command === this.tried && offer.blocked !== null);
-    const reason = model.hindrance || tried?.blocked || primary?.blocked || '';
+    const reason = model.hindrance || tried?.blocked || primary?.blocked?.replace(UNTRIED, '') || '';
     const [name, role, words] = reason ? ['warning', 'warn', reason] : said(model, scene);
     // What the agent does now changes by the second: it is there to be read, and not read out.
     if (scene === 'running' && !reason) this.state.removeAttribute('role');
@@ -192,6 +192,9 @@ export class Foot {
     refill(this.state, [name, words], () => (words ? [icon(name, role), make('span', { dir: 'auto' }, words)] : []));
   }
 }
+
+/** Nobody has tried yet: what is lacking is said, and not that something was refused. */
+const UNTRIED = /^Not (approved|sent): /;
 
 function said(model: Model, scene: Scene): [string, string, string] {
   const form = formOf(model);

@@ -32,12 +32,31 @@ export function stageIcon(task: TaskView, stage: StageView): HTMLElement {
 export class Rail {
   readonly element = make('nav', { class: 'rail', 'aria-label': 'Stages' });
 
+  constructor() {
+    new ResizeObserver(() => this.reveal()).observe(this.element); // a strip becomes a column
+    this.element.addEventListener('keydown', event => this.key(event));
+  }
+
   show(model: Model, page: Page): void {
     const { task } = model;
     this.element.hidden = task.stages.length < 2; // light work shows no ceremony
     const drawn = drawnStage(model);
     const key = [drawn?.id, task.state, task.current, task.waiting_for, task.stages.map(one => [one.id, one.name, one.status, one.reason, one.since, one.attempts.length])];
     refill(this.element, key, () => [make('ol', {}, ...task.stages.map((stage, at) => this.row(model, page, stage, at)))]);
+    this.reveal();
+  }
+
+  /** One stop for Tab, however many stages there are; the arrows go from one to the next. */
+  private key(event: KeyboardEvent): void {
+    const rows = [...this.element.querySelectorAll<HTMLElement>('button')];
+    const at = rows.indexOf(document.activeElement as HTMLElement);
+    const to = { ArrowDown: at + 1, ArrowRight: at + 1, ArrowUp: at - 1, ArrowLeft: at - 1, Home: 0, End: rows.length - 1 }[event.key];
+    if (at < 0 || to === undefined) return;
+    rows[Math.max(0, Math.min(to, rows.length - 1))]?.focus();
+    event.preventDefault();
+  }
+
+  private reveal(): void {
     this.element.querySelector('.on')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   }
 
@@ -52,7 +71,7 @@ export class Rail {
     const label = `Stage ${at + 1} of ${task.stages.length}, ${stage.name}${line ? `, ${line}` : ''}`;
     const button = make(
       'button',
-      { type: 'button', 'aria-label': label, title: stage.name, 'data-key': `stage ${stage.id}`, click: () => page.choose(stage === current ? '' : stage.id) },
+      { type: 'button', tabindex: on ? 0 : -1, 'aria-label': label, title: stage.name, 'data-key': `stage ${stage.id}`, click: () => page.choose(stage === current ? '' : stage.id) },
       stageIcon(task, stage),
       make('span', { class: stage.status === 'future' ? 'name muted' : 'name', dir: 'auto' }, stage.name),
       words,
