@@ -71,7 +71,7 @@ export class Rail {
     const label = `Stage ${at + 1} of ${task.stages.length}, ${stage.name}${line ? `, ${line}` : ''}`;
     const button = make(
       'button',
-      { type: 'button', tabindex: on ? 0 : -1, 'aria-label': label, title: stage.name, 'data-key': `stage ${stage.id}`, click: () => page.choose(stage === current ? '' : stage.id) },
+      { type: 'button', tabindex: on || (at === 0 && !drawnStage(model)) ? 0 : -1, 'aria-label': label, title: stage.name, 'data-key': `stage ${stage.id}`, click: () => page.choose(stage === current ? '' : stage.id) },
       stageIcon(task, stage),
       make('span', { class: stage.status === 'future' ? 'name muted' : 'name', dir: 'auto' }, stage.name),
       words,
