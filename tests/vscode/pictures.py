@@ -66,3 +66,22 @@ def test_pictures(user: User, open_window: Callable[..., Workbench]) -> None:
     words.click()
     page.keyboard.type("Say what a stop list is before you use the word.")
     take("comment")
+
+
+def test_picture_of_the_panel(user: User, open_window: Callable[..., Workbench]) -> None:
+    sample(user)
+    new_task(user)
+    bring_to(user, "high-level-approaches")
+    window = open_window(
+        settings={"workbench.colorTheme": "Default Dark Modern", "breadcrumbs.enabled": False},
+        width=1280,
+        height=800,
+    )
+    window.open_tasks()
+    window.palette("Open Pipeline Panel")
+    frame = window.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+    frame.get_by_role("radio").first.click()
+    expect(frame.locator(".main")).to_contain_text("1 of 1 selected")
+    window.page.mouse.move(1200, 780)
+    PICTURES.mkdir(exist_ok=True)
+    window.page.screenshot(path=str(PICTURES / "vscode-panel.png"))

@@ -35,7 +35,10 @@ export class Panels implements vscode.Disposable, vscode.WebviewPanelSerializer 
     const { server, tasks } = of;
     this.parts = [
       vscode.window.registerWebviewPanelSerializer(TYPE, this),
-      tasks.onChange(task => this.each(task && keyOf(task), panel => panel.soon())),
+      tasks.onChange(task => {
+        this.fill();
+        this.each(task && keyOf(task), panel => panel.soon());
+      }),
       tasks.onActivity(activity => this.each(`${activity.task} ${activity.project}`, panel => panel.soon())),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.each(undefined, panel => panel.soon())),
     ];
@@ -61,6 +64,16 @@ export class Panels implements vscode.Disposable, vscode.WebviewPanelSerializer 
 
   dispose(): void {
     for (const part of [...this.parts, ...[...this.open.values()].map(panel => panel.view)]) part.dispose();
+  }
+
+  /** A panel that was opened while there was no task, or before any was told, becomes the one of the task that came. */
+  private fill(): void {
+    const none = this.open.get(key({ project: '', task: 0, stage: '', scroll: 0 }));
+    const task = this.of.tasks.waiting[0] ?? this.of.tasks.all[0];
+    if (!none || !task) return;
+    const { active } = none.view;
+    this.show(task, !active);
+    none.view.dispose();
   }
 
   private adopt(view: vscode.WebviewPanel, state: PanelState): void {
