@@ -75,7 +75,8 @@ export class Foot {
     const said = this.page.feedback();
     const redo = scene === 'failed' && said ? offerOf(model.task, 'redo') : undefined;
     const titles = below.map(offer => (redo && tagOf(offer) === 'retry' ? 'Retry with this' : titled(offer, model)));
-    const first = below.findIndex(offer => offer.primary);
+    // What is over wants nothing: the key that approved each stage must not put the task away.
+    const first = scene === 'done' ? -1 : below.findIndex(offer => offer.primary);
     this.primary = () => {
       const offer = below[first];
       if (offer) this.act(offer);
@@ -86,6 +87,7 @@ export class Foot {
       ...below.map((offer, at) => this.button(offer, titles[at] ?? offer.title, at === first && at === 0)),
       (scene === 'running' || scene === 'retry') && this.plain('Show output', 'output', () => this.page.command('showOutput')),
       (scene === 'ahead' || scene === 'record') && current && this.plain(`Back to ${current.name}`, 'back', () => this.page.choose('')),
+      scene === 'done' && this.plain('Show changes', 'changes', () => this.page.command('showChanges')),
       (scene === 'done' || scene === 'over') && this.plain('New task…', 'new', () => this.page.command('newTask')),
     ]);
     this.element.hidden = this.buttons.childElementCount === 0;
@@ -168,7 +170,7 @@ export class Foot {
     return make(
       'button',
       {
-        type: 'button', class: offer.primary ? 'btn p' : 'btn s', click, 'data-key': at,
+        type: 'button', class: key || (offer.primary && this.model && sceneOf(this.model) !== 'done') ? 'btn p' : 'btn s', click, 'data-key': at,
         'aria-disabled': off ? 'true' : undefined, 'aria-describedby': off && offer.primary ? this.state.id : undefined,
         title: off ? (offer.blocked ?? this.model?.hindrance) : undefined,
         'aria-keyshortcuts': key ? 'Control+Enter' : undefined,
