@@ -24,34 +24,14 @@ class Panel:
         )
         expect(self.frame.locator(".host")).to_be_visible()
         if not side_bar:
-            self.command("View: Toggle Primary Side Bar Visibility")
+            window.command("View: Toggle Primary Side Bar Visibility")
             expect(self.page.locator(".part.sidebar")).to_be_hidden()
-
-    def command(self, title: str, *, asks: bool = False) -> None:
-        """A command of the editor's own, which may ask something in its turn."""
-        self.page.keyboard.press("F1")
-        box = self.page.locator(".quick-input-widget input.input")
-        box.wait_for(state="visible")
-        box.fill(f">{title}")
-        self.page.locator(".quick-input-list .monaco-list-row", has_text=title).first.click()
-        if not asks:
-            box.wait_for(state="hidden")
 
     def reload(self) -> None:
         """The window anew, as a person does it: the editor keeps its state first."""
         with self.page.expect_navigation():
-            self.command("Developer: Reload Window", asks=True)
+            self.window.command("Developer: Reload Window", asks=True)
         self.page.wait_for_selector(".monaco-workbench .activitybar")
-
-    def theme(self, title: str) -> None:
-        """Another theme, at once."""
-        self.command("Preferences: Color Theme", asks=True)
-        box = self.page.locator(".quick-input-widget input.input[placeholder^='Select Color Theme']")
-        box.wait_for(state="visible")
-        box.fill(title)
-        row = self.page.locator(".quick-input-list .monaco-list-row", has_text=title).first
-        row.click()
-        box.wait_for(state="hidden")
 
     def button(self, title: str) -> Locator:
         return self.frame.get_by_role("group", name="Decide").get_by_role(
@@ -133,7 +113,7 @@ def test_panel_at_gates(user: User, open_window: Callable[..., Workbench]) -> No
     panel.frame.get_by_role("radio").first.check()
     expect(panel.button("Approve A")).not_to_have_attribute("aria-disabled", "true")
     for name, theme in THEMES.items():
-        panel.theme(theme)
+        panel.window.theme(theme)
         expect(panel.frame.locator("body")).to_have_class(re.compile(rf"(^|\s)vscode-{name}(\s|$)"))
         window.picture(f"options-{name}")
     panel.page.set_viewport_size({"width": 600, "height": 800})
@@ -184,7 +164,7 @@ def test_panel_when_done_and_when_stopped(user: User, open_window: Callable[...,
     panel.frame.get_by_role("menuitem", name="Show decisions").wait_for()
     window.picture("menu")
     panel.page.keyboard.press("Escape")
-    panel.command("View: Close All Editors")
+    panel.window.command("View: Close All Editors")
     user.promptside("task", "archive", "1")
     new_task(user, agent="rehearsal:standard", title="Another")
     user.promptside("run", "2", "--detach", code=None)

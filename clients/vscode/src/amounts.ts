@@ -13,6 +13,23 @@ export function cut(text: string, width: number): string {
   return line.length > width ? `${line.slice(0, width - 1).trimEnd()}…` : line;
 }
 
+const TO_THE_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+/** Somebody's words beside ours, where their direction is to be only theirs. */
+export function isolated(text: string): string {
+  return TO_THE_LEFT.test(text) ? `\u2068${text}\u2069` : text;
+}
+
+/** The same where the editor would draw `$(name)` as an icon. */
+export function plain(text: string): string {
+  return isolated(text.replace(/\$\(/g, '\\$('));
+}
+
+/** Somebody's words in a message, where the editor would make a link of `[words](command:name)`. */
+export function unlinked(text: string): string {
+  return text.replace(/\]\(/g, ']\u2060(');
+}
+
 export function duration(seconds: number): string {
   if (seconds < 59.5) return `${Math.max(0, Math.round(seconds))} s`;
   const minutes = Math.round(seconds / 60);

@@ -2,7 +2,11 @@
 
 import * as path from 'node:path';
 import * as vscode from 'vscode';
-import { isBelow, real, running, Tasks } from './tasks';
+import type { TaskView } from './protocol';
+import { isBelow, newest, real, running, Tasks } from './tasks';
+
+/** The editor tells of a file a moment after it was written: by then the agent may wait, or have ended. */
+const LATER_S = 5;
 
 export class Buffers implements vscode.Disposable {
   private readonly watcher = vscode.workspace.createFileSystemWatcher('**/*', true, false, true);
@@ -21,7 +25,7 @@ export class Buffers implements vscode.Disposable {
     if (!document?.isDirty || this.asking.has(uri.toString())) return;
     const file = real(uri.fsPath);
     const busy = this.tasks.all.some(
-      task => running(task) && isBelow(file, task.project) && !isBelow(file, path.join(task.project, '.promptside')),
+      task => wasRunning(task) && isBelow(file, task.project) && !isBelow(file, path.join(task.project, '.promptside')),
     );
     if (!busy) return;
     this.asking.add(uri.toString());
@@ -34,4 +38,9 @@ export class Buffers implements vscode.Disposable {
     const command = answer === compare ? 'workbench.files.action.compareWithSaved' : 'workbench.action.files.revert';
     await vscode.commands.executeCommand(command);
   }
+}
+
+function wasRunning(task: TaskView): boolean {
+  const since = task.waiting_for?.since ?? task.state_since;
+  return running(task) || (newest(task) !== undefined && Date.now() / 1000 - since < LATER_S);
 }

@@ -6,7 +6,7 @@ import { Tasks, documentOf, stageOf } from './tasks';
 import type { Node } from './tree';
 import { can } from './tree';
 import type { TaskView } from './protocol';
-import { cut, need, taskIcon } from './words';
+import { cut, need, plain, taskIcon } from './words';
 
 /** Arguments of a command: what a lens or another extension gives, or an entry of the tree. */
 export type Given = Record<string, unknown>;
@@ -65,9 +65,9 @@ export class Here {
     if (tasks.length <= 1) return tasks[0];
     const sorted = [...tasks].sort((a, b) => Number(!a.waiting_for) - Number(!b.waiting_for) || b.state_since - a.state_since);
     const items = sorted.map(task => ({
-      label: cut(task.title, 80),
+      label: plain(cut(task.title, 80)),
       description: `#${task.id}`,
-      detail: [stageOf(task)?.name, task.waiting_for ? need(task.waiting_for) : task.state].filter(Boolean).join(' · '),
+      detail: plain([stageOf(task)?.name, task.waiting_for ? need(task.waiting_for) : task.state].filter(Boolean).join(' · ')),
       iconPath: taskIcon(task),
       task,
     }));

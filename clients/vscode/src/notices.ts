@@ -6,7 +6,7 @@ import type { Outputs } from './output';
 import type { TaskView } from './protocol';
 import { documentOf, keyOf, stageOf, Tasks } from './tasks';
 import type { TaskTree } from './tree';
-import { cut, hasFailed, need, oneLine, several } from './words';
+import { cut, hasFailed, need, oneLine, several, unlinked } from './words';
 
 const TOGETHER_MS = 400;
 
@@ -85,21 +85,21 @@ export class Notices {
 
   private async one(wait: Wait): Promise<void> {
     const open = wait.kind === 'questions' ? 'Answer' : 'Open';
-    if ((await vscode.window.showInformationMessage(wait.words, open, 'Later')) === open) await this.open(wait);
+    if ((await vscode.window.showInformationMessage(unlinked(wait.words), open, 'Later')) === open) await this.open(wait);
   }
 
   private async several(waits: Wait[]): Promise<void> {
     const titles = [...new Set(waits.map(wait => `“${cut(wait.task.title, 40)}”`))];
     const more = titles.length > 3 ? ` and ${titles.length - 3} more` : '';
     const words = `${waits.length} things wait for you: ${titles.slice(0, 3).join(', ')}${more}.`;
-    if ((await vscode.window.showInformationMessage(words, 'Open', 'Later')) === 'Open') {
+    if ((await vscode.window.showInformationMessage(unlinked(words), 'Open', 'Later')) === 'Open') {
       await vscode.commands.executeCommand('promptside.next');
     }
   }
 
   private async permission(wait: Wait): Promise<void> {
     const at = { project: wait.task.project, task: wait.task.id, decision: wait.decision };
-    const answer = await vscode.window.showInformationMessage(wait.words, 'Once', 'Always…', 'Deny');
+    const answer = await vscode.window.showInformationMessage(unlinked(wait.words), 'Once', 'Always…', 'Deny');
     if (answer === 'Once') await vscode.commands.executeCommand('promptside.allow', { ...at, scope: 'once' });
     if (answer === 'Always…') await vscode.commands.executeCommand('promptside.allow', at);
     if (answer === 'Deny') await vscode.commands.executeCommand('promptside.deny', { ...at, text: '' });
@@ -107,7 +107,7 @@ export class Notices {
 
   private async failed(wait: Wait): Promise<void> {
     const retry = wait.task.offers.some(offer => offer.command === 'promptside.retry' && offer.blocked === null);
-    const answer = await vscode.window.showWarningMessage(wait.words, 'Open', ...(retry ? ['Retry'] : []));
+    const answer = await vscode.window.showWarningMessage(unlinked(wait.words), 'Open', ...(retry ? ['Retry'] : []));
     if (answer === 'Open') await this.open(wait);
     if (answer === 'Retry') {
       await vscode.commands.executeCommand('promptside.retry', { project: wait.task.project, task: wait.task.id });

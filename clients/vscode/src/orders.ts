@@ -8,7 +8,7 @@ import { Given, Here } from './here';
 import { Refused, Server } from './server';
 import { documentOf, isBelow, real, stageOf, Tasks } from './tasks';
 import { can } from './tree';
-import { cut, oneLine } from './words';
+import { cut, oneLine, plain, unlinked } from './words';
 
 /** Where in an order the words of the person stand, and what to ask for. */
 const WORDS: Record<string, { field: string; title: string; hint: string; optional?: boolean; document?: boolean }> = {
@@ -84,7 +84,7 @@ export class Orders {
 
   /** What follows from an order, where that is more than can be seen. */
   private tell(answer: { said?: string } | null): void {
-    if (answer?.said) vscode.window.setStatusBarMessage(`$(check) ${answer.said}`, SAID_MS);
+    if (answer?.said) vscode.window.setStatusBarMessage(`$(check) ${plain(answer.said)}`, SAID_MS);
   }
 
   /** A command of the server that only shows something, or a read; undefined if it was refused, which is said. */
@@ -110,7 +110,7 @@ export class Orders {
   /** A line for the person, with at most one thing to do. */
   say(message: string, action?: [string, string, ...unknown[]]): void {
     const titles = action ? [action[0]] : [];
-    void vscode.window.showWarningMessage(message, ...titles).then(title => {
+    void vscode.window.showWarningMessage(unlinked(message), ...titles).then(title => {
       if (title && action) void vscode.commands.executeCommand(action[1], ...action.slice(2));
     });
   }
@@ -170,7 +170,7 @@ export class Orders {
     const asked = task.waiting_for?.decisions.filter(one => one.kind === 'permission') ?? [];
     let decision = asked.find(one => one.id === order['decision']) ?? (asked.length === 1 ? asked[0] : undefined);
     if (!decision && asked.length > 1) {
-      const items = asked.map(one => ({ label: cut(one.what, 80), description: one.tool, detail: oneLine(one.text), one }));
+      const items = asked.map(one => ({ label: plain(cut(one.what, 80)), description: plain(one.tool), detail: plain(oneLine(one.text)), one }));
       decision = (await vscode.window.showQuickPick(items, { title: 'Which permission?' }))?.one;
     }
     if (asked.length === 0) this.say(`“${cut(task.title, 60)}” asks for no permission.`);
@@ -191,7 +191,7 @@ export class Orders {
   private async stage(task: TaskView, order: Given): Promise<boolean> {
     const last = task.stages.findIndex(stage => stage.id === task.current);
     const earlier = task.stages.slice(0, last < 0 ? undefined : last);
-    const items = earlier.reverse().map(stage => ({ label: stage.name, description: stage.status, id: stage.id }));
+    const items = earlier.reverse().map(stage => ({ label: plain(stage.name), description: stage.status, id: stage.id }));
     if (items.length === 0) this.say(`“${cut(task.title, 60)}” is at its first stage.`);
     const chosen = items.length > 0 ? await vscode.window.showQuickPick(items, { title: 'Go back to which stage?' }) : undefined;
     if (chosen) order['stage'] = chosen.id;
@@ -212,7 +212,8 @@ export class Orders {
       const to = task.stages.find(stage => stage.id === order['stage']);
       const last = task.current === null ? ids.length : ids.indexOf(task.current) + 1;
       const later = task.stages.slice(ids.indexOf(String(order['stage'])) + 1, last).map(stage => stage.name);
-      const again = later.length > 0 ? `${later.join(' and ')} run again; their documents are kept as earlier attempts. ` : '';
+      const kept = later.length > 1 ? 'run again; their documents are kept as earlier attempts' : 'runs again; its document is kept as an earlier attempt';
+      const again = later.length > 0 ? `${later.join(' and ')} ${kept}. ` : '';
       return sure(`Go back to ${to?.name ?? String(order['stage'])}?`, `${again}Files stay.`, 'Go back');
     }
     return true;
@@ -236,8 +237,10 @@ export class Orders {
 
   /** Whether the document has notes for the agent: these are the words then, and the server takes them. */
   private async noted(task: TaskView): Promise<boolean> {
+    if (!task.waiting_for?.document) return false;
     try {
-      const at = { project: task.project, task: task.id };
+      // Asked for by its document: what a panel has open of the task stays open.
+      const at = { uri: documentOf(task).toString() };
       const { form } = await this.server.request<FormNews>('promptside/openForm', at);
       await this.server.request('promptside/closeForm', at);
       return (form?.notes.length ?? 0) > 0;
@@ -280,7 +283,7 @@ export class Orders {
 
   private async refused(error: unknown, tag: string, order: Given, task?: TaskView): Promise<boolean> {
     if (!(error instanceof Refused)) {
-      void vscode.window.showErrorMessage(error instanceof Error ? error.message : String(error));
+      void vscode.window.showErrorMessage(unlinked(error instanceof Error ? error.message : String(error)));
       return false;
     }
     switch (error.refusal.code) {
@@ -308,7 +311,7 @@ export class Orders {
   /** M14: a stage that may write to what is unsaved here is not started unsaid. */
   private async unsaved(error: Refused, tag: string, order: Given, task?: TaskView): Promise<boolean> {
     const [save, anyway] = ['Save and Run', 'Run Anyway'];
-    const answer = await vscode.window.showWarningMessage(error.message, save, anyway, 'Cancel');
+    const answer = await vscode.window.showWarningMessage(unlinked(error.message), save, anyway, 'Cancel');
     if (answer === anyway) return this.give(tag, { ...order, anyway: true }, task);
     if (answer !== save) return false;
     const project = String(order['project'] ?? '');

@@ -5,7 +5,7 @@ import type { Orders } from './orders';
 import type { PipelineList, PipelineStageView, PipelineView, Path } from './protocol';
 import type { Server } from './server';
 import { isBelow, real, Tasks } from './tasks';
-import { cut, oneLine, several } from './words';
+import { cut, oneLine, plain, several } from './words';
 
 const WHERE: (vscode.QuickPickItem & { to: 'project' | 'user' })[] = [
   { label: 'In this project', description: '.promptside/pipelines, for everybody who works at it', to: 'project' },
@@ -46,7 +46,7 @@ export class PipelineFiles {
   async prompt(): Promise<void> {
     const chosen = await this.choose('Edit a prompt of which pipeline?');
     if (!chosen) return;
-    const items = chosen.stages.map(stage => ({ label: stage.name, description: oneLine(stage.description), stage }));
+    const items = chosen.stages.map(stage => ({ label: plain(stage.name), description: plain(oneLine(stage.description)), stage }));
     const stage = (await vscode.window.showQuickPick(items, { title: `Edit the prompt of which stage of ${chosen.title}?` }))?.stage;
     const own = stage && (await this.own(chosen, `Edit the prompt of ${stage.name}`));
     if (own && stage) await this.openPrompt(own, stage);
@@ -57,9 +57,9 @@ export class PipelineFiles {
     const listed = await this.orders.ask(() =>
       this.server.request<PipelineList>('promptside/query', { type: 'pipelines', ...(project ? { project } : {}) }));
     const items = (listed?.pipelines ?? []).map(one => ({
-      label: one.title,
+      label: plain(one.title),
       description: [one.name, several(one.stages.length, 'stage'), one.origin].join(' · '),
-      detail: cut(one.stages.map(stage => stage.name).join(' → '), 200),
+      detail: plain(cut(one.stages.map(stage => stage.name).join(' → '), 200)),
       one,
     }));
     return items.length <= 1 ? items[0]?.one : (await vscode.window.showQuickPick(items, { title }))?.one;

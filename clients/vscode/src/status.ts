@@ -5,7 +5,7 @@ import type { Agent } from './agent';
 import type { Server } from './server';
 import { running, stageOf, Tasks } from './tasks';
 import { waitWords } from './tree';
-import { cut, groupOf, hasFailed, minutes, need, oneLine } from './words';
+import { cut, groupOf, hasFailed, minutes, need, oneLine, plain } from './words';
 
 export class StatusItem implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem('promptside', vscode.StatusBarAlignment.Left, 50);
@@ -46,14 +46,14 @@ export class StatusItem implements vscode.Disposable {
       const why = "The agent claude was not found, or can't be used. Click to check the set-up.";
       this.show('$(warning) Promptside', why, 'promptside.doctor', 'warningBackground');
     } else if (failed[0]) {
-      const words = failed.length > 1 ? `${failed.length} failed` : `${cut(stageOf(failed[0])?.name ?? '', 30)} failed`;
+      const words = failed.length > 1 ? `${failed.length} failed` : `${plain(cut(stageOf(failed[0])?.name ?? '', 30))} failed`;
       this.show(`$(error) ${words}`, list(failed), 'promptside.next', 'warningBackground');
     } else if (waiting.length > 0) {
       const words = waiting.length === 1 ? '1 waits for you' : `${waiting.length} wait for you`;
       this.show(`$(bell-dot) ${words}`, `${waitWords(waiting.length)}\n${list(waiting)}`, 'promptside.next');
     } else if (busy[0]) {
       const stage = stageOf(busy[0]);
-      const words = [cut(stage?.name ?? busy[0].title, 30), minutes(stage?.since ?? null)].filter(Boolean).join(' ');
+      const words = [plain(cut(stage?.name ?? busy[0].title, 30)), minutes(stage?.since ?? null)].filter(Boolean).join(' ');
       const text = busy.length > 1 ? `${busy.length} running` : words;
       this.show(`$(loading~spin) ${text}`, list(busy), 'promptside.showOutput');
     } else if (ready.length > 0) {
@@ -68,7 +68,7 @@ export class StatusItem implements vscode.Disposable {
     this.item.tooltip = tooltip;
     this.item.command = command;
     if (background) this.item.backgroundColor = new vscode.ThemeColor(`statusBarItem.${background}`);
-    this.item.accessibilityInformation = { label: `Promptside: ${text.replace(/\$\([^)]*\)\s*/g, '')}` };
+    this.item.accessibilityInformation = { label: `Promptside: ${text.replace(/(\\)?\$\([^)]*\)\s*/g, (found, literal) => (literal ? found.slice(1) : ''))}` };
     this.item.show();
   }
 }

@@ -10,6 +10,7 @@ import {
   duration,
   Group,
   groupOf,
+  isolated,
   GROUPS,
   spent,
   need,
@@ -153,7 +154,7 @@ export class TaskNodes implements vscode.TreeDataProvider<Node> {
   private task(task: TaskView): vscode.TreeItem {
     const title = oneLine(task.title);
     const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
-    const item = new vscode.TreeItem(title, this.unfolded.has(keyOf(task)) ? Expanded : Collapsed);
+    const item = new vscode.TreeItem(isolated(title), this.unfolded.has(keyOf(task)) ? Expanded : Collapsed);
     const project = this.tasks.projectName(task);
     const words = wordsOf(task);
     item.id = keyOf(task);
@@ -169,7 +170,7 @@ export class TaskNodes implements vscode.TreeDataProvider<Node> {
   private stage(task: TaskView, stage: StageView): vscode.TreeItem {
     const name = oneLine(stage.name);
     const inside = stage.attempts.length > 0 ? vscode.TreeItemCollapsibleState.Collapsed : vscode.TreeItemCollapsibleState.None;
-    const item = new vscode.TreeItem(name, inside);
+    const item = new vscode.TreeItem(isolated(name), inside);
     const last = stage.attempts.at(-1);
     const facts = [
       stageWord(stage),

@@ -87,6 +87,26 @@ class Workbench:
         row.wait_for()
         row.click()
 
+    def command(self, title: str, *, asks: bool = False) -> None:
+        """A command of the editor's own, which may ask something in its turn."""
+        self.page.keyboard.press("F1")
+        box = self.page.locator(".quick-input-widget input.input")
+        box.wait_for(state="visible")
+        box.fill(f">{title}")
+        self.page.locator(".quick-input-list .monaco-list-row", has_text=title).first.click()
+        if not asks:
+            box.wait_for(state="hidden")
+
+    def theme(self, title: str) -> None:
+        """Another theme, at once."""
+        self.command("Preferences: Color Theme", asks=True)
+        box = self.page.locator(".quick-input-widget input.input[placeholder^='Select Color Theme']")
+        box.wait_for(state="visible")
+        box.fill(title)
+        row = self.page.locator(".quick-input-list .monaco-list-row", has_text=title).first
+        row.click()
+        box.wait_for(state="hidden")
+
     def typed(self, title: str) -> None:
         """A command of ours, with keys only; the palette has what was possible when it was opened."""
         box = self.page.locator(".quick-input-widget input.input")
