@@ -51,7 +51,10 @@ def test_a_program_that_is_missing_or_broken_is_one_sentence_with_what_to_do(
 ) -> None:
     """Never “Press ENTER”, though the editor's own words for it would take three lines."""
     said = {
-        "none": ("/usr/bin:/bin", "promptside was not found. Install it with “pipx install .” in your clone of it"),
+        "none": (
+            "/usr/bin:/bin",
+            "promptside was not found. Install it with “pipx install .” in your clone of it",
+        ),
         "python": (
             script(tmp_path / "a", "#!/nowhere/python3\n"),
             "Install it anew: “pipx reinstall promptside”",

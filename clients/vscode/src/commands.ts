@@ -12,7 +12,7 @@ import type { Panels } from './panel';
 import type { PipelineFiles } from './pipelines';
 import type { DaemonView, RuleView, TaskView } from './protocol';
 import type { Server } from './server';
-import { documentOf, fileOf, newest, Tasks, keyOf } from './tasks';
+import { documentOf, fileOf, isBelow, keyOf, newest, real, Tasks } from './tasks';
 import { can, Node, TaskTree } from './tree';
 import type { Trust } from './trust';
 import { cut, oneLine, plain, unlinked } from './words';
@@ -222,7 +222,11 @@ export function register(parts: Parts): vscode.Disposable[] {
 
   // --- the project and the machine ------------------------------------------------------------------------------
   command('rules', async () => {
-    const rules = await orders.ask(() => server.request<RuleView[]>('promptside/query', { type: 'rules' }));
+    // Of the task that is before the person, else of the window: what the server was shown last may be a file of the editor's own.
+    const folders = (vscode.workspace.workspaceFolders ?? []).map(folder => real(folder.uri.fsPath));
+    const task = here.active ?? here.panel ?? tasks.all.find(one => folders.some(folder => isBelow(folder, one.project) || isBelow(one.project, folder)));
+    const at = task ? { project: task.project } : {};
+    const rules = await orders.ask(() => server.request<RuleView[]>('promptside/query', { type: 'rules', ...at }));
     if (!rules) return;
     if (rules.length === 0) {
       void vscode.window.showInformationMessage('Nothing is permitted for good in this project.');
@@ -232,7 +236,7 @@ export function register(parts: Parts): vscode.Disposable[] {
     const chosen = await vscode.window.showQuickPick(items, { title: 'Permissions given for good', placeHolder: 'Choose one to take it back' });
     const button = 'Take Back';
     if (chosen && (await vscode.window.showWarningMessage(unlinked(`Ask again before ${chosen.rule.rule}?`), button, 'Cancel')) === button) {
-      await orders.give('removeRule', { rule: chosen.rule.id });
+      await orders.give('removeRule', { ...at, rule: chosen.rule.id });
     }
   });
   command('trust', argument => trust.show(String(given(argument)['project'] ?? '')));
