@@ -31,10 +31,10 @@ export class Running {
     const { added, removed } = lines(attempt?.changes ?? []);
     const changed = attempt?.changes.length ?? 0;
     const steps = activity && activity.steps > 0 ? activity : null;
-    const facts = [activity?.step, activity?.steps, changed, added, removed, activity?.context_percent, stage?.status, stage?.reason];
+    const facts = [activity?.step, activity?.steps, changed, added, removed, activity?.context_percent, stage?.status, stage?.reason, model.task.waiting_for !== null];
     refill(this.lead, facts, () => [
       stage?.status === 'checking' ? 'The checks are running. ' : '',
-      !activity && stage?.status !== 'checking' ? stage?.reason || 'The agent is starting. ' : '',
+      !activity && stage?.status !== 'checking' && !model.task.waiting_for ? stage?.reason || 'The agent is starting. ' : '',
       steps ? `Step ${Math.min(steps.step + 1, steps.steps)} of ${steps.steps}. ` : '',
       changed > 0 && `${several(changed, 'file')} changed, `,
       changed > 0 && make('span', { class: 'ok' }, `+${added}`),

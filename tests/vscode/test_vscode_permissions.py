@@ -1,0 +1,63 @@
+"""A permission that is given for good in the panel, is listed, and taken back (ST-14, UX 9)."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import expect
+from rig.user import User
+from vscode_rig.stories import TITLE, look, sample, waits
+from vscode_rig.workbench import Workbench
+
+RULE = "Bash(python3 -m unittest)"
+PIPELINE = """\
+title = "Only this"
+[[stage]]
+id = "implementation"
+name = "Implementation"
+output = "text"
+gate = { type = "require_approval" }
+permission = "ask"
+tools = "all"
+rules = ["Edit(./**)", "Write(./**)"]
+prompt = "Do it."
+"""
+
+
+def test_permission_given_for_good_is_taken_back(user: User, open_window: Callable[..., Workbench]) -> None:
+    """The list says where it comes from; once it is taken back, the agent asks again."""
+    sample(user)
+    pipelines = user.data / "config/pipelines"
+    pipelines.mkdir(parents=True)
+    (pipelines / "only.toml").write_text(PIPELINE, encoding="utf-8")
+    agent = ("--pipeline", "only", "--agent", "rehearsal-fast:standard")
+    user.promptside("task", "new", TITLE, "--description", "Name words that are left out.", *agent)
+    user.promptside("run", "1", code=None)
+    window = open_window()
+    waits(window, user, "implementation", "decision")
+    window.open_tasks()
+    window.see_row("1 permission")
+    window.row(TITLE).click()
+    frame = window.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+    card = frame.locator(".permission")
+    expect(card).to_contain_text("The agent wants to run python3 -m unittest in Implementation.")
+    window.picture("card")
+    card.get_by_role("button", name="Always in this project").click()
+    expect(card).to_have_count(0)
+    waits(window, user, "implementation")
+    (asked,) = [one for one in look(user)["decisions"] if one["kind"] == "permission"]
+    assert asked["status"] == "answered"
+    (rule,) = user.promptside("rules", "--json").data
+    assert rule["rule"] == RULE
+
+    window.typed("Show Permissions Given for Good")
+    row = window.page.locator(".quick-input-list .monaco-list-row", has_text=RULE)
+    expect(row).to_contain_text("task 1, implementation")
+    window.picture("list")
+    window.page.keyboard.press("Enter")
+    window.press(window.see_toast(f"Ask again before {RULE}?"), "Take Back")
+    window.until(lambda: user.promptside("rules", "--json").data == [])
+    window.typed("Show Permissions Given for Good")
+    window.see_toast("Nothing is permitted for good in this project.")
+    window.picture("none")
+    user.promptside("redo", "1", "-m", "Once more.", code=None)
+    expect(card).to_be_visible()
+    window.picture("again")
