@@ -120,7 +120,8 @@ def test_several_projects_are_one_inbox(nvim: Neovim, at_stage: AtStage, sample:
     nvim.see("Waiting for you (2)")
     assert "a project" in nvim.text
     assert "other" in nvim.text
-    assert nvim.lua("return require('promptside').statusline()") == "[!2]"
+    # The page is of the server, the statusline of the views, which come for themselves.
+    until(lambda: nvim.lua("return require('promptside').statusline()") == "[!2]")
     nvim.do("next")
     until(lambda: nvim.name.startswith(str(sample.project / ".promptside/tasks/")), lambda: nvim.name)
     nvim.do("next")
