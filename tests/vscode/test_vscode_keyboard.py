@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Locator, expect
 from rig.user import User
+from vscode_rig.panel import page_of
 from vscode_rig.stories import TITLE, look, sample, waits
 from vscode_rig.workbench import Workbench
 
@@ -19,8 +20,7 @@ class Keyboard:
         self.window = window
         self.user = user
         self.keys = window.page.keyboard
-        frame = window.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
-        self.main = frame.locator(".main")
+        self.main = page_of(window.page).locator(".main")
 
     def draft(self) -> None:
         """A task, as its draft wants it; then it is created and run."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 from rig.user import User
+from vscode_rig.panel import page_of
 from vscode_rig.stories import TITLE, look, sample, waits
 from vscode_rig.workbench import Workbench
 
@@ -36,7 +37,7 @@ def test_permission_given_for_good_is_taken_back(user: User, open_window: Callab
     window.open_tasks()
     window.see_row("1 permission")
     window.row(TITLE).click()
-    frame = window.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+    frame = page_of(window.page)
     card = frame.locator(".permission")
     expect(card).to_contain_text("The agent wants to run python3 -m unittest in Implementation.")
     window.picture("card")

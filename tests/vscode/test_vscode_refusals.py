@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 from playwright.sync_api import FrameLocator, Locator, expect
 from rig.user import User
+from vscode_rig.panel import page_of
 from vscode_rig.stories import TITLE, bring_to, look, new_task, now, sample, waits
 from vscode_rig.workbench import Workbench
 
@@ -54,7 +55,7 @@ def test_what_was_seen_is_not_what_is_there(user: User, open_window: Callable[..
     window.open_tasks()
     window.see_row(TITLE)
     window.palette("Open Pipeline Panel")
-    frame = window.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+    frame = page_of(window.page)
     frame.get_by_role("radio").first.check()
     expect(approve(frame, "A")).not_to_have_attribute("aria-disabled", "true")
     editor = user.base / "editor"
