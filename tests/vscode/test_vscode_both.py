@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 from rig.user import User
 from vscode_rig.panel import Panel
-from vscode_rig.stories import TITLE, look, new_task, sample, waits
+from vscode_rig.stories import TITLE, new_task, sample, waits
 from vscode_rig.workbench import Workbench
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "neovim"))
@@ -92,8 +92,8 @@ def test_one_task_in_three_clients(user: User, nvim: Beside, open_window: Callab
         """Each has the daemon's view whole: Neovim, the window's panel, and the terminal that prints it."""
         row = window.page.locator(f".sidebar .monaco-list-row[aria-label^='{TITLE}, {words}']")
         expect(row).to_be_visible()
-        window.until(lambda: _plain(look(user)) == _plain(nvim.view) == _plain(heard()))
-        assert _plain(user.task()) == _plain(look(user)) == _plain(nvim.view) == _plain(heard())
+        window.until(lambda: _plain(user.look()) == _plain(nvim.view) == _plain(heard()))
+        assert _plain(user.task()) == _plain(user.look()) == _plain(nvim.view) == _plain(heard())
 
     def heard() -> Any:
         return panel.frame.locator("body").evaluate("() => window.heard")
@@ -103,7 +103,7 @@ def test_one_task_in_three_clients(user: User, nvim: Beside, open_window: Callab
     same("waits for you, Research, 1 question")
     window.palette("Take the Recommended Answers")
     window.until(
-        lambda: any(o["command"] == "promptside.send" and not o["blocked"] for o in look(user)["offers"])
+        lambda: any(o["command"] == "promptside.send" and not o["blocked"] for o in user.look()["offers"])
     )
     same("waits for you, Research, 1 question")
     window.palette("Send Answers")
@@ -120,7 +120,7 @@ def test_one_task_in_three_clients(user: User, nvim: Beside, open_window: Callab
     same("waits for you, Planning, your approval")
     window.palette("Redo Stage with Feedback…")
     window.fill("Put the tests first.")
-    window.until(lambda: len(look(user)["stages"][2]["attempts"]) == 2)
+    window.until(lambda: len(user.look()["stages"][2]["attempts"]) == 2)
     waits(window, user, "planning")
     same("waits for you, Planning, your approval")
     window.picture("three")
