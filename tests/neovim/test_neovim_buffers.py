@@ -72,9 +72,9 @@ def test_output_follows_where_the_cursor_is_at_the_end(nvim: Neovim, at_stage: A
     assert output.cursor[0] == len(output.buffer)
     assert nvim.name == "promptside://tasks"
     stream = """
-      local output = require('promptside.output')
+      local stream = require('promptside.stream')
       for flow = 1, 9 do
-        output.take({ flow = flow, project = '', task = 1, stage = 'planning', attempt = 1, entries = ... })
+        stream.take({ flow = flow, project = '', task = 1, stage = 'planning', attempt = 1, entries = ... })
       end
     """
     nvim.lua(stream, [{"role": "text", "text": "one more"}])
@@ -165,7 +165,7 @@ def test_an_answer_in_another_editor_arrives_and_leaves_no_changes(
     other.keys(",a")
     nvim.waits("planning")
     other.waits("planning")
-    assert nvim.view == other.view
+    until(lambda: nvim.view == other.view, lambda: f"{nvim.view}\n{other.view}")
 
 
 def test_the_daemon_is_killed_and_comes_back(nvim: Neovim, at_stage: AtStage, sample: User) -> None:

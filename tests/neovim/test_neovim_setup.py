@@ -138,7 +138,8 @@ def test_a_rehearsal_is_a_task_that_is_filled_in(nvim: Neovim) -> None:
     assert nvim.lua("return vim.bo.modified") is False
     nvim.keys(",a")
     until(lambda: nvim.view and nvim.view["stages"][0]["status"] == "running", lambda: nvim.said)
-    assert (nvim.view["agent"], nvim.name) == ("rehearsal:standard", "promptside://1")
+    until(lambda: nvim.name == "promptside://1", lambda: nvim.name)
+    assert nvim.view["agent"] == "rehearsal:standard"
     nvim.do("stop!")
     nvim.waits("research", "person")
 

@@ -32,6 +32,28 @@ function M.set_lines(buf, first, last, lines)
   vim.bo[buf].modified = false
 end
 
+---When a buffer is unloaded: what was done for it ends, and its autocommands.
+---@param buf integer
+---@param group integer
+---@param act fun()
+function M.at_end(buf, group, act)
+  vim.api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
+    group = group,
+    buffer = buf,
+    callback = function()
+      act()
+      pcall(vim.api.nvim_del_augroup_by_id, group)
+    end,
+  })
+end
+
+---The buffer of a name, loaded or not; 0 or less if there is none.
+---@param name string
+---@return integer
+local function numbered(name)
+  return vim.fn.bufnr('^' .. vim.fn.escape(name, '?*[]{}\\,') .. '$')
+end
+
 ---The filetype of a document of the server: what its path says.
 local function filetype_of(name)
   local path = name:gsub('%?.*$', '')
@@ -88,7 +110,7 @@ function M.read(buf)
     require('promptside.page').open(buf, found)
   elseif found.kind == 'output' then
     M.prepare(buf, 'promptside-output')
-    require('promptside.output').open(buf, found)
+    require('promptside.stream').open(buf, found)
   elseif found.kind == 'log' then
     M.prepare(buf, 'promptside-log')
     M.set_lines(buf, 0, -1, message.lines())
@@ -105,7 +127,7 @@ end
 ---Ask anew for a document of the server that changed.
 ---@param uri string
 function M.refresh(uri)
-  local buf = vim.fn.bufnr('^' .. vim.fn.escape(address.short(uri), '?*[]{}\\,') .. '$')
+  local buf = numbered(address.short(uri))
   if buf > 0 and vim.api.nvim_buf_is_loaded(buf) then
     fill(buf)
   end
@@ -129,7 +151,7 @@ end
 function M.edit(name, mods)
   local place = mods or {}
   local split = place.split ~= nil and place.split ~= '' or place.vertical or (place.tab or -1) >= 0
-  local buf = vim.fn.bufnr('^' .. vim.fn.escape(name, '?*[]{}\\,') .. '$')
+  local buf = numbered(name)
   local command = split and 'split' or 'edit'
   if not split and buf == vim.api.nvim_get_current_buf() then
     local found = address.parse(name)
@@ -166,8 +188,7 @@ function M.show(params)
     vim.ui.open(params.uri)
     return
   end
-  local name = vim.startswith(params.uri, 'promptside:') and address.short(params.uri)
-    or vim.uri_to_fname(params.uri)
+  local name = address.path(params.uri)
   local before = vim.api.nvim_get_current_win()
   local there = not mods and window_of(name) or nil
   if there then

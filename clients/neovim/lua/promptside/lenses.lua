@@ -27,7 +27,9 @@ function M.forget(buf)
 end
 
 ---The cells that a line of a buffer has on the screen.
-local function room(buf)
+---@param buf integer
+---@return integer
+function M.room(buf)
   local win = vim.fn.win_findbuf(buf)[1]
   local info = win and vim.fn.getwininfo(win)[1]
   return info and info.width - info.textoff or vim.o.columns
@@ -74,7 +76,7 @@ function M.draw(buf)
     return
   end
   -- The editor's own place for lenses: what it would draw there, or clears, is ours as well.
-  local space, width = spaces[server.id], room(buf)
+  local space, width = spaces[server.id], M.room(buf)
   vim.api.nvim_buf_clear_namespace(buf, space, 0, -1)
   local titles = {}
   says = {}
