@@ -12,7 +12,7 @@ local wish = {}
 ---@param buf integer
 ---@param filetype string
 function M.prepare(buf, filetype)
-  vim.bo[buf].buftype = 'nofile'
+  vim.bo[buf].buftype = 'nowrite' -- a session keeps it by its name, which it would not with 'nofile'
   vim.bo[buf].swapfile = false
   vim.bo[buf].undofile = false
   vim.bo[buf].modifiable = false
@@ -20,14 +20,23 @@ function M.prepare(buf, filetype)
   vim.bo[buf].filetype = filetype
 end
 
----Put lines into a buffer that nobody may edit.
+---Fill a buffer that nobody may edit. Lines that stay are left alone: with them the jump list and the place where the
+---cursor was would be gone.
 ---@param buf integer
----@param first integer From 0.
----@param last integer
 ---@param lines string[]
-function M.set_lines(buf, first, last, lines)
+function M.put(buf, lines)
+  local function text(some)
+    return table.concat(some, '\n') .. '\n'
+  end
+  local old = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  local hunks = vim.diff(text(old), text(lines), { result_type = 'indices' }) --[[@as integer[][] ]]
   vim.bo[buf].modifiable = true
-  vim.api.nvim_buf_set_lines(buf, first, last, false, lines)
+  for index = #hunks, 1, -1 do
+    local from, count, new, many = unpack(hunks[index])
+    local first = count > 0 and from - 1 or from
+    local taken = vim.list_slice(lines, new, new + many - 1)
+    vim.api.nvim_buf_set_lines(buf, first, first + count, false, taken)
+  end
   vim.bo[buf].modifiable = false
   vim.bo[buf].modified = false
 end
@@ -90,7 +99,7 @@ local function fill(buf)
     if #lines > 1 and lines[#lines] == '' then
       table.remove(lines)
     end
-    M.set_lines(buf, 0, -1, lines)
+    M.put(buf, lines)
     if err then
       message.say(text, 'error')
     end
@@ -113,7 +122,7 @@ function M.read(buf)
     require('promptside.stream').open(buf, found)
   elseif found.kind == 'log' then
     M.prepare(buf, 'promptside-log')
-    M.set_lines(buf, 0, -1, message.lines())
+    M.put(buf, message.lines())
     vim.keymap.set('n', 'q', function()
       M.leave()
     end, { buffer = buf, desc = 'Close' })

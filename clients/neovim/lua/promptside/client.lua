@@ -116,6 +116,9 @@ end
 ---@param take? fun(err: lsp.ResponseError?, result: any)
 function M.request(method, params, take)
   local function done(err, result)
+    if err and err.code == vim.lsp.protocol.ErrorCodes.MethodNotFound then
+      err = { code = err.code, message = program.too_old() }
+    end
     if take then
       take(err, result)
     elseif err then

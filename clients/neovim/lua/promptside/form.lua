@@ -10,7 +10,7 @@ local order = require('promptside.order')
 local path = require('promptside.path')
 local settings = require('promptside.settings')
 local tasks = require('promptside.tasks')
-local text = require('promptside.text')
+local fitted = require('promptside.text')
 local ticks = require('promptside.ticks')
 
 local M = {}
@@ -56,6 +56,29 @@ local function stamp_of(buf)
   return stat and ('%d.%d.%d'):format(stat.mtime.sec, stat.mtime.nsec, stat.size) or ''
 end
 
+---A buffer as its file would be.
+local function text_of(buf)
+  local ending = vim.bo[buf].fileformat == 'dos' and '\r\n' or '\n'
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  return table.concat(lines, ending) .. (vim.bo[buf].endofline and ending or '')
+end
+
+---What stands in a buffer's file.
+local function on_disk(buf)
+  local file = io.open(vim.api.nvim_buf_get_name(buf), 'rb')
+  local text = file and file:read('*a')
+  if file then
+    file:close()
+  end
+  return text
+end
+
+local function write(buf)
+  vim.api.nvim_buf_call(buf, function()
+    vim.cmd('silent! lockmarks write!')
+  end)
+end
+
 ---As wide as what the editor draws before the words below a line.
 local BRANCH = '----- '
 
@@ -71,7 +94,7 @@ local function show_words(buf)
       virtual_lines = own and {
         current_line = true,
         format = function(diagnostic)
-          return table.concat(text.rows(diagnostic.message, lenses.room(buf) - #BRANCH), '\n')
+          return table.concat(fitted.rows(diagnostic.message, lenses.room(buf) - #BRANCH), '\n')
         end,
       } or general.virtual_lines,
     }, vim.lsp.diagnostic.get_namespace(found.id))
@@ -130,17 +153,19 @@ function M.attach(buf)
       stamps[buf] = stamp_of(buf)
     end,
   })
+  vim.api.nvim_create_autocmd('BufWritePre', {
+    group = group,
+    buffer = buf,
+    callback = function()
+      if stamps[buf] ~= stamp_of(buf) and on_disk(buf) == text_of(buf) then
+        write(buf) -- another editor has saved the very same: that is nothing to ask about
+      end
+    end,
+  })
   buffers.at_end(buf, group, function()
     attached[buf], stamps[buf] = nil, nil
     lenses.forget(buf)
   end)
-end
-
----A buffer as its file would be.
-local function text_of(buf)
-  local ending = vim.bo[buf].fileformat == 'dos' and '\r\n' or '\n'
-  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
-  return table.concat(lines, ending) .. (vim.bo[buf].endofline and ending or '')
 end
 
 ---Save a form, unless its file is another by now: then the editor asks when the person saves.
@@ -151,18 +176,12 @@ local function save(buf, before)
     return
   end
   if stamps[buf] ~= stamp_of(buf) then
-    local file = io.open(vim.api.nvim_buf_get_name(buf), 'rb')
-    local now = file and file:read('*a')
-    if file then
-      file:close()
-    end
+    local now = on_disk(buf)
     if now == nil or (now ~= before and now ~= text_of(buf)) then
       return
     end
   end
-  vim.api.nvim_buf_call(buf, function()
-    vim.cmd('silent! lockmarks write!')
-  end)
+  write(buf)
 end
 
 ---What was sent or approved of a task is what its documents say: they are saved.

@@ -98,8 +98,7 @@ local function check_daemon(health, server)
     )
     return
   end
-  local age = status.started and os.time() - status.started or 0
-  health.ok(('version %s, process %s, for %d min'):format(status.version or '?', status.pid or '?', age / 60))
+  health.ok(('version %s, process %s, for %d min'):format(status.version, status.pid, status.uptime_s / 60))
   if status.protocol == protocol.PROTOCOL then
     health.ok(('It speaks protocol %d, the same protocol as this plugin.'):format(protocol.PROTOCOL))
   elseif status.protocol then

@@ -1,7 +1,8 @@
----What stands in the way of a run, said above the list of tasks with the one thing to do about it: a set-up that lacks
----something, a project that is not trusted.
+---What stands in the way of a run, said above the list of tasks with the one thing to do about it: a daemon of
+---another version, a set-up that lacks something, a project that is not trusted.
 local client = require('promptside.client')
 local lines_of = require('promptside.lines')
+local protocol = require('promptside.protocol')
 local tasks = require('promptside.tasks')
 local trust = require('promptside.trust')
 
@@ -35,6 +36,18 @@ function M.rehearsal()
   return choice('rehearse', 'Rehearse a pipeline: no agent, no cost', '      ')
 end
 
+---@param status promptside.DaemonView
+local function version_lines(status)
+  local ours, theirs = protocol.PROTOCOL, status.protocol
+  if theirs == ours then
+    return {}
+  end
+  local said =
+    'This plugin speaks version %d, the daemon version %d. Update %s; until then you can read, not decide.'
+  local older = theirs > ours and 'the plugin' or 'the program promptside'
+  return { line(said:format(ours, theirs, older), 'failed'), choice('doctor', 'Check the set-up', '  ') }
+end
+
 ---@param state { state: string, sentence: string }
 local function trust_lines(state)
   if trust.settled(state) then
@@ -62,21 +75,25 @@ function M.ask(begun, take)
   if tasks.away() ~= '' then
     return -- asking would start the daemon again
   end
-  local function ask_trust()
-    client.request('promptside/query', { type = 'trustState' }, function(err, state)
-      take(not err and state and trust_lines(state) or {})
+  local asked = {
+    { 'status', version_lines },
+    { 'doctor', doctor_lines },
+    { 'trustState', trust_lines },
+  } -- stylua: ignore
+  if begun then
+    table.remove(asked, 2)
+  end
+  local function ask(number)
+    local kind, lines_of_answer = unpack(asked[number])
+    client.request('promptside/query', { type = kind }, function(err, answer)
+      local lines = not err and answer and lines_of_answer(answer) or {}
+      if #lines > 0 or number == #asked then
+        return take(lines)
+      end
+      ask(number + 1)
     end)
   end
-  if begun then
-    return ask_trust()
-  end
-  client.request('promptside/query', { type = 'doctor' }, function(err, doctor)
-    local lines = not err and doctor and doctor_lines(doctor) or {}
-    if #lines > 0 then
-      return take(lines)
-    end
-    ask_trust()
-  end)
+  ask(1)
 end
 
 return M

@@ -68,7 +68,7 @@ local function draw(buf)
   page.lines = lines
   page.told = { name = shown.name, project = shown.project, task = shown.task }
   local texts = lines_of.texts(lines)
-  buffers.set_lines(buf, 0, -1, #texts > 0 and texts or { '' })
+  buffers.put(buf, #texts > 0 and texts or { '' })
   lines_of.colour(buf, lines, texts)
   for win, view in pairs(views) do
     dress(buf, win)
@@ -118,7 +118,7 @@ local function ask(buf, fresh)
     if err then
       message.say(message.sentence(err), 'error')
       if #page.lines == 0 then
-        buffers.set_lines(buf, 0, -1, { lines_of.MARGIN .. message.sentence(err) })
+        buffers.put(buf, { lines_of.MARGIN .. message.sentence(err) })
       end
       return
     end
@@ -178,7 +178,7 @@ function M.open(buf, at)
     end
   end)
   if #pages[buf].lines == 0 then
-    buffers.set_lines(buf, 0, -1, { lines_of.MARGIN .. 'One moment: Promptside is starting …' })
+    buffers.put(buf, { lines_of.MARGIN .. 'One moment: Promptside is starting …' })
   end
   ask(buf, true)
 end

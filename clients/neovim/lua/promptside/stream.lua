@@ -174,7 +174,7 @@ local function follow(stream)
     { project = stream.project, task = stream.task, stage = stream.stage, attempt = stream.attempt }
   client.request('promptside/follow', wish, function(err, result)
     if err then
-      buffers.set_lines(buf, 0, -1, { message.sentence(err) })
+      buffers.put(buf, { message.sentence(err) })
       return
     end
     stream.flow = result.flow
@@ -215,7 +215,7 @@ function M.open(buf, at)
     scheduled = false,
   } -- stylua: ignore
   streams[buf] = stream
-  buffers.set_lines(buf, 0, -1, { '' })
+  buffers.put(buf, { '' })
   vim.bo[buf].formatlistpat = [[^\S\+\s\{2,}]] -- a tool and what it does: the rest stays below what it does
   require('promptside.keys').map(buf, 'output')
   local group = vim.api.nvim_create_augroup('promptside.output.' .. buf, {})
