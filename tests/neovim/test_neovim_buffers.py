@@ -241,6 +241,11 @@ def test_a_page_keeps_its_place_and_the_jump_list_though_it_changes(nvim: Neovim
     until(lambda: nvim.name == "promptside://1", lambda: nvim.name)
     until(lambda: "Select 1 option" not in nvim.text, lambda: nvim.text)
     assert nvim.api.current.line.strip() == "> Redo…", nvim.text
+    nvim.keys("<C-o>")
+    until(lambda: nvim.name != "promptside://1", lambda: nvim.name)
+    nvim.keys("<C-i>")
+    until(lambda: nvim.name == "promptside://1", lambda: nvim.name)
+    assert nvim.api.current.line.strip() == "> Redo…", nvim.text
     nvim.api.current.window.cursor = (1, 0)
     nvim.keys("3]]")
     row = nvim.api.current.window.cursor[0]
