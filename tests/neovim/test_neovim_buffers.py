@@ -328,3 +328,17 @@ def test_every_page_opens_by_its_name(nvim: Neovim, sample: User, words: str) ->
     until(lambda: "One moment" not in nvim.text and nvim.lua("return vim.wo.winbar") != "", lambda: nvim.text)
     assert nvim.lua("return vim.bo.filetype") == "promptside"
     assert "can't" not in nvim.text
+
+
+def test_names_that_mean_nothing_are_said_so(nvim: Neovim, new_task: Callable[..., int]) -> None:
+    new_task()
+    for name, words in {
+        "nonsense": "There is nothing with the name promptside://nonsense.",
+        "9": "There is no task 9",
+        "9/research/1": "task 9",
+        "9/research/1/output": "There is no task 9",
+        "1/research/7": "There is no such attempt yet.",
+    }.items():
+        nvim.api.command(f"edit promptside://{name}")
+        until(lambda words=words: words in nvim.text, lambda name=name: f"{name}: {nvim.text}\n{nvim.said}")
+        nvim.never_blocked()

@@ -94,13 +94,16 @@ local function fill(buf)
     if not vim.api.nvim_buf_is_valid(buf) then
       return
     end
-    local text = err and message.sentence(err) or result.text
+    -- No answer is an answer, too: nothing has this name.
+    local text = err and message.sentence(err)
+      or result and result.text
+      or ('There is nothing with the name %s.  :Promptside shows all tasks.'):format(uri)
     local lines = vim.split(text, '\n')
     if #lines > 1 and lines[#lines] == '' then
       table.remove(lines)
     end
     M.put(buf, lines)
-    if err then
+    if err or not result then
       message.say(text, 'error')
     end
   end)
