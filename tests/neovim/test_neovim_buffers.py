@@ -85,6 +85,11 @@ def test_output_follows_where_the_cursor_is_at_the_end(nvim: Neovim, at_stage: A
     until(lambda: output.buffer[-1] == "b")
     assert output.cursor[0] == 2
     assert "2 new lines, G to follow" in nvim.lua("return vim.wo[...].winbar", output.handle)
+    nvim.api.current.window = output
+    nvim.keys("3G")
+    assert output.cursor[0] == 3
+    nvim.keys("G")
+    assert output.cursor[0] == len(output.buffer)
 
 
 def test_the_window_with_output_goes_to_the_task_that_runs_on(nvim: Neovim, at_stage: AtStage) -> None:

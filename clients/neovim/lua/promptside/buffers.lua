@@ -30,14 +30,15 @@ function M.put(buf, lines)
   end
   local old = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
   local hunks = vim.diff(text(old), text(lines), { result_type = 'indices' }) --[[@as integer[][] ]]
-  vim.bo[buf].modifiable = true
+  local readonly = vim.bo[buf].readonly
+  vim.bo[buf].modifiable, vim.bo[buf].readonly = true, false -- else the editor warns, and waits a second to be read
   for index = #hunks, 1, -1 do
     local from, count, new, many = unpack(hunks[index])
     local first = count > 0 and from - 1 or from
     local taken = vim.list_slice(lines, new, new + many - 1)
     vim.api.nvim_buf_set_lines(buf, first, first + count, false, taken)
   end
-  vim.bo[buf].modifiable = false
+  vim.bo[buf].modifiable, vim.bo[buf].readonly = false, readonly
   vim.bo[buf].modified = false
 end
 

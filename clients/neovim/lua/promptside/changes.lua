@@ -48,7 +48,7 @@ end
 
 ---One side of a comparison, in the current window.
 local function side(uri)
-  vim.cmd.edit({ args = { address.path(uri) }, magic = { file = false } })
+  require('promptside.buffers').edit(address.path(uri))
   vim.cmd.diffthis()
 end
 

@@ -262,21 +262,24 @@ function M.enter()
   if path.go() then
     return
   end
-  vim.api.nvim_feedkeys(vim.keycode('<CR>'), 'n', false)
+  vim.api.nvim_feedkeys((vim.v.count > 0 and vim.v.count or '') .. vim.keycode('<CR>'), 'n', false)
 end
 
----`]]`, `[[`: the next or previous heading.
+---`]]`, `[[`: the next or previous heading, or with a count one further on.
 ---@param step 1|-1
 function M.jump(step)
-  local row = vim.api.nvim_win_get_cursor(0)[1] + step
+  local left, row = vim.v.count1, vim.api.nvim_win_get_cursor(0)[1] + step
   local lines = vim.api.nvim_buf_get_lines(0, 0, -1, false)
-  while lines[row] do
+  local found
+  while lines[row] and left > 0 do
     if lines[row]:match('^#+ ') then
-      vim.cmd("normal! m'")
-      vim.api.nvim_win_set_cursor(0, { row, 0 })
-      return
+      found, left = row, left - 1
     end
     row = row + step
+  end
+  if found then
+    vim.cmd("normal! m'")
+    vim.api.nvim_win_set_cursor(0, { found, 0 })
   end
 end
 

@@ -58,7 +58,7 @@ M.MAPS = {
       'pause, or resume',
       act('cursor', 'order', { 'pause', 'resume' }, 'There is nothing to pause here.'),
     },
-    { 'n', 'new task', verb('new') },
+    { '+', 'new task', verb('new') },
     { 'O', 'output of the agent', verb('output') },
     {
       'za',
@@ -79,7 +79,7 @@ M.MAPS = {
       'G',
       'go to the end, and follow',
       function()
-        vim.cmd('normal! G')
+        vim.cmd.normal({ args = { (vim.v.count > 0 and vim.v.count or '') .. 'G' }, bang = true })
       end,
     },
     { 's', 'stop the stage, after a question', verb('stop') },

@@ -35,7 +35,7 @@ local function edit(file)
     vim.cmd.wincmd('p')
   end
   vim.cmd("normal! m'")
-  vim.cmd.edit({ args = { file }, magic = { file = false } })
+  vim.cmd.edit({ args = { vim.fn.fnamemodify(file, ':.') }, magic = { file = false } })
 end
 
 ---Go to the path under the cursor; false if there is none.
