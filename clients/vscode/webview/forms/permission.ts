@@ -2,7 +2,7 @@
 
 import type { DecisionView, Offer, TaskView } from '../../src/protocol';
 import type { Ask } from '../ask';
-import { button, fresh, icon, make } from './dom';
+import { button, fresh, icon, make } from '../dom';
 import { refill } from '../element';
 import { inline } from './prose';
 
