@@ -4,6 +4,7 @@ import type { FormView, Offer, TaskView } from '../src/protocol';
 import { refill } from './element';
 import type { Suggestion } from './forms/form';
 import { fresh, icon, make } from './dom';
+import { enterKey, Word } from './word';
 import { currentOf, formOf, lastOf, Model, offerOf, Page, Scene, sceneOf, tagOf } from './model';
 
 /** Which offers stand below which picture, beside the primary ones; all others are in the menu of the head. */
@@ -63,9 +64,10 @@ function ofForm(offer: Offer, form: FormView | undefined): Offer {
 export class Foot {
   private readonly buttons = make('div', { class: 'buttons' });
   private readonly state = make('span', { class: 'state muted', id: fresh() });
-  private readonly say = make('div', { class: 'say', hidden: true });
-  readonly element = make('footer', { class: 'bar', role: 'group', 'aria-label': 'Decide' }, this.say, this.buttons, this.state);
-  private words: { tag: string; box: HTMLTextAreaElement; send: () => void } | undefined;
+  private readonly word = new Word(inside => this.closed(inside));
+  readonly element = make('footer', { class: 'bar', role: 'group', 'aria-label': 'Decide' }, this.word.element, this.buttons, this.state);
+  /** The order that a word is being written for. */
+  private asked = '';
   private primary: () => void = () => undefined;
   private model: Model | undefined;
   private tried = '';
@@ -81,7 +83,7 @@ export class Foot {
   show(model: Model): void {
     this.model = model;
     const scene = sceneOf(model);
-    const { below } = offersOf(model);
+    const { below, others } = offersOf(model);
     const said = this.page.feedback();
     const redo = said ? redoOf(model) : undefined;
     const titles = below.map(offer => (redo && tagOf(offer) === 'retry' ? 'Retry with this' : titled(offer, model)));
@@ -104,8 +106,8 @@ export class Foot {
       (scene === 'done' || scene === 'over') && this.plain('New task…', 'new', () => this.page.command('newTask')),
     ]);
     this.element.hidden = this.buttons.childElementCount === 0;
-    if (this.words && !below.some(offer => tagOf(offer) === this.words?.tag) && !offersOf(model).others.some(offer => tagOf(offer) === this.words?.tag)) this.close();
-    this.status(model, scene, wanted);
+    if (![...below, ...others].some(offer => tagOf(offer) === this.asked)) this.word.close();
+    this.status(model, scene, [...below, ...others], wanted);
   }
 
   /** Gives what is offered: with the words it needs, and only if it can be given. */
@@ -129,46 +131,27 @@ export class Foot {
     this.page.give(offer);
   }
 
-  /** Ctrl+Enter: what is being written is sent, else what is primary is done. */
+  /** Ctrl+Enter. */
   enter(): void {
-    if (this.words && this.say.contains(document.activeElement)) this.words.send();
-    else this.primary();
+    this.primary();
   }
 
   private ask(offer: Offer, tag: string): void {
     const wanted = WORDS[tag];
     if (!wanted) return;
-    if (this.words?.tag === tag) return this.words.box.focus();
-    const box = make('textarea', { id: fresh(), rows: 3, dir: 'auto', placeholder: wanted.hint });
-    const send = (): void => {
-      const text = box.value.trim();
-      if (!text && !wanted.optional) return box.focus();
-      this.page.give(offer, { [wanted.field]: text });
-      this.close();
-    };
-    this.words = { tag, box, send };
-    const title = offer.title.replace(/…$/, '');
-    const sure = make('button', { type: 'button', class: 'btn p', click: send }, tag === 'redo' ? 'Redo with this' : title, make('kbd', {}, enterKey()));
-    const back = make('button', { type: 'button', class: 'btn s', click: () => this.close() }, 'Cancel');
-    this.say.replaceChildren(make('label', { for: box.id }, wanted.label), box, make('div', { class: 'buttons' }, sure, back));
-    box.addEventListener('keydown', event => {
-      if (event.key === 'Escape') this.close();
-    });
-    this.say.hidden = false;
+    if (this.asked === tag) return this.word.focus();
+    this.asked = tag;
+    const title = tag === 'redo' ? 'Redo with this' : offer.title.replace(/…$/, '');
+    this.word.ask({ ...wanted, title, send: text => this.page.give(offer, { [wanted.field]: text }) });
     this.buttons.hidden = true;
     this.state.hidden = true;
-    box.focus();
   }
 
-  private close(): void {
-    const tag = this.words?.tag;
-    const inside = this.say.contains(document.activeElement);
-    this.words = undefined;
-    this.say.hidden = true;
-    this.say.replaceChildren();
+  private closed(inside: boolean): void {
     this.buttons.hidden = false;
     this.state.hidden = false;
-    if (inside) this.buttons.querySelector<HTMLElement>(`[data-key="promptside.${tag} "]`)?.focus();
+    if (inside) this.buttons.querySelector<HTMLElement>(`[data-key="promptside.${this.asked} "]`)?.focus();
+    this.asked = '';
   }
 
   private button(offer: Offer, title: string, primary: boolean): HTMLElement {
@@ -197,8 +180,8 @@ export class Foot {
     return make('button', { type: 'button', class: 'btn s', 'data-key': key, click }, title);
   }
 
-  private status(model: Model, scene: Scene, primary: Offer | undefined): void {
-    const tried = [...offersOf(model).below, ...offersOf(model).others].find(offer => offer.command === this.tried && offer.blocked !== null);
+  private status(model: Model, scene: Scene, offers: Offer[], primary: Offer | undefined): void {
+    const tried = offers.find(offer => offer.command === this.tried && offer.blocked !== null);
     const reason = model.hindrance || tried?.blocked || primary?.blocked?.replace(UNTRIED, '') || '';
     const [name, role, words] = reason ? ['warning', 'warn', reason] : said(model, scene);
     // What the agent does now changes by the second: it is there to be read, and not read out.
@@ -251,8 +234,4 @@ function titled(offer: Offer, model: Model): string {
   const form = formOf(model);
   if (tagOf(offer) !== 'approve' || form?.kind !== 'options' || offer.blocked !== null) return offer.title;
   return [offer.title, form.items.filter(item => item.answer === true).map(item => item.id).join(', ')].join(' ').trim();
-}
-
-export function enterKey(): string {
-  return navigator.platform.startsWith('Mac') ? '⌘↩' : 'Ctrl+Enter';
 }

@@ -120,7 +120,7 @@ export function state(task: TaskView): string {
     const asks = task.waiting_for.decisions.filter(one => one.kind === 'permission').length;
     return asks > 0 ? `${name} asks for a permission.` : `${name} waits for you.`;
   }
-  return `${name} is running.`;
+  return `${name} ${stage?.status === 'running' && !isAtWork(stage) ? 'waits for its turn' : 'is running'}.`;
 }
 
 export function approvedBy(stage: StageView): string {

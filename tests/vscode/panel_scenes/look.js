@@ -164,7 +164,7 @@ window.look = (() => {
     if (!found) throw new Error(`there is no button ${title}`);
     sent.length = 0;
     found.element.click();
-    const box = [...document.querySelectorAll('.say textarea, .denial textarea')].find(seen);
+    const box = [...document.querySelectorAll('.say textarea')].find(seen);
     if (box) {
       box.value = 'So and so.';
       box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, bubbles: true, cancelable: true }));

@@ -1,7 +1,7 @@
 """The colours and fonts that VS Code gives a webview, in each of its four kinds of theme, kept for `page.py`.
 
-`PYTHONPATH=tests:tests/vscode python -m panel_scenes.take_themes` takes them from a window, after a change of the variables that the
-panel's sheet uses, or of VS Code's version. The extension must be built.
+`PYTHONPATH=tests:tests/vscode python -m panel_scenes.take_themes` takes them from a window, after a change of the
+variables that the panel's sheet uses, or of VS Code's version. The extension must be built.
 """
 
 import json
@@ -40,6 +40,7 @@ def take(base: Path) -> None:
                 user.commit_all()
                 server.serve(user)
                 window = Workbench(browser, server, user.project, "themes")
+                window.open_tasks()
                 window.palette("Open Pipeline Panel")
                 panel = window.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
                 for name, title in TITLES.items():
@@ -56,6 +57,8 @@ def take(base: Path) -> None:
 
 if __name__ == "__main__":
     scratch.begin()
-    with tempfile.TemporaryDirectory() as base:
-        take(Path(base))
-    scratch.end()
+    try:
+        with tempfile.TemporaryDirectory() as place:
+            take(Path(place))
+    finally:
+        scratch.end()  # also what a failure has left running
