@@ -16,7 +16,6 @@ from panel_scenes.made import Scene
 
 DIST = EXTENSION / "dist"
 THEMES = Path(__file__).parent / "themes"
-KINDS = ("dark", "light", "high-contrast", "high-contrast-light")
 USED = r"--vscode-[\w-]+"
 ADDRESS = "http://panel.invalid"
 CONTROLS = {"button", "link", "textbox", "radio", "checkbox", "menuitem", "radiogroup", "DisclosureTriangle"}
@@ -49,6 +48,7 @@ class PanelPage:
         self.page.add_init_script(EDITOR)
         self.page.add_init_script(path=Path(__file__).with_name("look.js"))
         self._files = _served()
+        self._themes = {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in THEMES.iterdir()}
         self.page.route(f"{ADDRESS}/**", self._serve)
         self.page.on("pageerror", self._threw)
         self.page.on("console", self._said)
@@ -81,14 +81,13 @@ class PanelPage:
 
     def dress(self, theme: str) -> None:
         """Another theme, as VS Code changes it while the page is open."""
-        taken = json.loads((THEMES / f"{theme}.json").read_text(encoding="utf-8"))
         self.page.evaluate(
             """({ body, variables }) => {
                 document.body.className = body;
                 const { style } = document.documentElement;
                 for (const [name, value] of Object.entries(variables)) style.setProperty(name, value);
             }""",
-            taken,
+            self._themes[theme],
         )
 
     def width(self, pixels: int, height: int = 800) -> None:
