@@ -120,6 +120,8 @@ class StageView(View, frozen=True, kw_only=True):
     approval: Approval | None = None
     reason: str = ""
     """Why it was skipped, failed or is marked (“built on an older DESIGN.md”)."""
+    retry_at: float | None = None
+    """When the next attempt begins by itself; None where none is due."""
 
 
 class OptionView(View, frozen=True, kw_only=True):

@@ -132,7 +132,7 @@ Keys = dict[str, str]
 FIELDS = '{ type = "require_fields", fields = ["title", "test_plan"] }'
 
 
-def _stage(name: str, does: str, **keys: str) -> Keys:
+def a_stage(name: str, does: str, **keys: str) -> Keys:
     return {
         "id": f'"{name}"',
         "name": f'"{name.title()}"',
@@ -143,27 +143,27 @@ def _stage(name: str, does: str, **keys: str) -> Keys:
 
 
 ONCE = "{ retries = 0 }"
-AFTER = _stage("after", "text", input='"user"')
+AFTER = a_stage("after", "text", input='"user"')
 PIPELINES: dict[str, tuple[Keys, ...]] = {
-    "one": (_stage("work", "text"),),
-    "text": (_stage("work", "text"), AFTER),
-    "chain": (_stage("work", "text"), _stage("next", "works"), AFTER),
-    "free": (_stage("work", "text", gate='"none"'), _stage("next", "works")),
-    "chain-fails": (_stage("work", "text"), _stage("next", "fails", limits=ONCE)),
-    "fails": (_stage("work", "fails", limits=ONCE), AFTER),
-    "silent": (_stage("work", "works", limits="{ retries = 0, silence_s = 0.3 }"), AFTER),
-    "parks": (_stage("work", "asks", limits="{ park_s = 0.3 }"), AFTER),
-    "breach": (_stage("work", "writes", tools='["Read"]', permission='"deny"'), AFTER),
-    "options": (_stage("work", "options", output='"options"'), AFTER),
-    "fields": (_stage("work", "fields", output='"structured"', gate=FIELDS), AFTER),
-    "raw": (_stage("work", "raw", output='"options"'), AFTER),
+    "one": (a_stage("work", "text"),),
+    "text": (a_stage("work", "text"), AFTER),
+    "chain": (a_stage("work", "text"), a_stage("next", "works"), AFTER),
+    "free": (a_stage("work", "text", gate='"none"'), a_stage("next", "works")),
+    "chain-fails": (a_stage("work", "text"), a_stage("next", "fails", limits=ONCE)),
+    "fails": (a_stage("work", "fails", limits=ONCE), AFTER),
+    "silent": (a_stage("work", "works", limits="{ retries = 0, silence_s = 0.3 }"), AFTER),
+    "parks": (a_stage("work", "asks", limits="{ park_s = 0.3 }"), AFTER),
+    "breach": (a_stage("work", "writes", tools='["Read"]', permission='"deny"'), AFTER),
+    "options": (a_stage("work", "options", output='"options"'), AFTER),
+    "fields": (a_stage("work", "fields", output='"structured"', gate=FIELDS), AFTER),
+    "raw": (a_stage("work", "raw", output='"options"'), AFTER),
     "review": (
-        _stage("build", "text", gate='"none"'),
-        _stage("work", "checklist", output='"checklist"', fix='"build"'),
+        a_stage("build", "text", gate='"none"'),
+        a_stage("work", "checklist", output='"checklist"', fix='"build"'),
         AFTER,
     ),
     **{
-        does: (_stage("work", does, limits="{ park_s = 0 }"), AFTER)
+        does: (a_stage("work", does, limits="{ park_s = 0 }"), AFTER)
         for does in ("works", "deaf", "limit", "asks", "leave", "no-rule", "everything", "writes")
     },
 }
@@ -437,8 +437,11 @@ class World:
 
     async def bring(self, name: str) -> int:
         """A new task in this state; its number."""
-        state = STATES[name]
-        made = {"title": name.title(), "pipeline": state.pipeline, "agent": "claude", "draft": state.draft}
+        return await self.make(STATES[name], name.title())
+
+    async def make(self, state: State, title: str) -> int:
+        """The same with a title of its own, in a state that need not be among `STATES`."""
+        made = {"title": title, "pipeline": state.pipeline, "agent": "claude", "draft": state.draft}
         ack = await self.watcher.command("newTask", project=self.project, **made)
         number: int = ack["task"]
         at = 0
@@ -462,21 +465,19 @@ def prepare(user: User) -> None:
     """The pipelines, the settings and the agent."""
     directory = user.data / "config" / "pipelines"
     directory.mkdir(parents=True)
-    for name in PIPELINES:
-        write(directory, name)
+    for name, stages in PIPELINES.items():
+        write(directory, name, stages)
     slots(user, SLOTS)
     (user.project / "src").mkdir()
     (user.project / "src" / "a.py").write_text("pass\n")
     user.environment["PROMPTSIDE_CLAUDE"] = str(fake_claude(user.base, AGENT))
 
 
-def write(directory: Path, name: str) -> Path:
+def write(directory: Path, name: str, stages: tuple[Keys, ...]) -> Path:
     """The file of a pipeline."""
     file = directory / f"{name}.toml"
-    stages = (
-        ["[[stage]]", *(f"{key} = {value}" for key, value in stage.items())] for stage in PIPELINES[name]
-    )
-    file.write_text("\n\n".join("\n".join(lines) for lines in stages) + "\n")
+    tables = (["[[stage]]", *(f"{key} = {value}" for key, value in stage.items())] for stage in stages)
+    file.write_text("\n\n".join("\n".join(lines) for lines in tables) + "\n")
     return file
 
 

@@ -390,6 +390,6 @@ def test_every_status_of_the_engine_is_among_the_states(tmp_path: Path) -> None:
     assert {state.form for state in STATES.values()} - {""} == {
         str(kind.__struct_config__.tag) for kind in get_args(Definition)
     }
-    pipelines = [load(write(tmp_path, name), "user").pipeline for name in PIPELINES]
+    pipelines = [load(write(tmp_path, name, stages), "user").pipeline for name, stages in PIPELINES.items()]
     gates = {type(stage.gate) for found in pipelines if found is not None for stage in found.stages}
     assert gates == {*get_args(Gate), type(None)}

@@ -136,6 +136,8 @@ export interface StageView {
   approval: Approval | null;
   /** Why it was skipped, failed or is marked (“built on an older DESIGN.md”). */
   reason: string;
+  /** When the next attempt begins by itself; None where none is due. */
+  retry_at: number | null;
 }
 
 /** A choice. */

@@ -2,19 +2,23 @@
 
 import type { FormView, Offer, TaskView } from '../src/protocol';
 import { refill } from './element';
-import { fresh, icon, make } from './forms/dom';
-import { currentOf, drawnStage, formOf, Model, offerOf, Page, Scene, sceneOf, tagOf } from './model';
+import type { Suggestion } from './forms/form';
+import { fresh, icon, make } from './dom';
+import { enterKey, Word } from './word';
+import { currentOf, formOf, lastOf, Model, offerOf, Page, Scene, sceneOf, tagOf } from './model';
 
 /** Which offers stand below which picture, beside the primary ones; all others are in the menu of the head. */
 const BELOW: Record<Scene, string[]> = {
   ready: ['run', 'ready', 'takeBack'],
   ahead: [],
-  running: ['interrupt', 'stop'],
+  running: ['interrupt', 'stop', 'approve'],
   retry: ['retry', 'stop'],
   gate: ['approve', 'redo', 'takeBack'],
-  questions: ['send', 'interrupt'],
+  questions: ['send'],
   input: ['run', 'goBack', 'skip'],
-  failed: ['retry', 'goBack', 'skip'],
+  failed: ['retry', 'goBack', 'skip', 'undo'],
+  stopped: ['retry', 'goBack', 'skip', 'undo'],
+  terminal: ['giveBack'],
   paused: ['resume', 'abandon'],
   expired: ['resume', 'retry', 'goBack', 'abandon'],
   done: ['archive', 'takeBack', 'goBack'],
@@ -47,6 +51,11 @@ function taskOffers(task: TaskView): Offer[] {
   return task.offers.filter(offer => offer.place === '' || task.stages.some(stage => stage.id === offer.place));
 }
 
+/** Whether a card above everything else wants an answer first. */
+function asksLeave(task: TaskView): boolean {
+  return task.offers.some(offer => offer.primary && task.decisions.some(one => one.id === offer.place));
+}
+
 /** The same as the form has it: there it is blocked also by what stands in the document. */
 function ofForm(offer: Offer, form: FormView | undefined): Offer {
   return form?.offers.find(one => one.command === offer.command && one.place === offer.place) ?? offer;
@@ -55,9 +64,10 @@ function ofForm(offer: Offer, form: FormView | undefined): Offer {
 export class Foot {
   private readonly buttons = make('div', { class: 'buttons' });
   private readonly state = make('span', { class: 'state muted', id: fresh() });
-  private readonly say = make('div', { class: 'say', hidden: true });
-  readonly element = make('footer', { class: 'bar', role: 'group', 'aria-label': 'Decide' }, this.say, this.buttons, this.state);
-  private words: { tag: string; box: HTMLTextAreaElement; send: () => void } | undefined;
+  private readonly word = new Word(inside => this.closed(inside));
+  readonly element = make('footer', { class: 'bar', role: 'group', 'aria-label': 'Decide' }, this.word.element, this.buttons, this.state);
+  /** The order that a word is being written for. */
+  private asked = '';
   private primary: () => void = () => undefined;
   private model: Model | undefined;
   private tried = '';
@@ -66,33 +76,38 @@ export class Foot {
     private readonly page: Page,
     /** Shows at the items what they lack. */
     private readonly remind: () => void,
+    /** What can be answered at once, by one button. */
+    private readonly suggestions: () => Suggestion[],
   ) {}
 
   show(model: Model): void {
     this.model = model;
     const scene = sceneOf(model);
-    const { below } = offersOf(model);
+    const { below, others } = offersOf(model);
     const said = this.page.feedback();
-    const redo = scene === 'failed' && said ? offerOf(model.task, 'redo') : undefined;
+    const redo = said ? redoOf(model) : undefined;
     const titles = below.map(offer => (redo && tagOf(offer) === 'retry' ? 'Retry with this' : titled(offer, model)));
-    // What is over wants nothing: the key that approved each stage must not put the task away.
-    const first = scene === 'done' ? -1 : below.findIndex(offer => offer.primary);
+    const wanted = below.find(offer => offer.primary);
+    // What is over wants nothing: the key that approved each stage must not put the task away. And what a permission
+    // is asked for comes before everything else.
+    const primary = scene === 'done' || asksLeave(model.task) ? undefined : wanted;
     this.primary = () => {
-      const offer = below[first];
-      if (offer) this.act(offer);
+      if (primary) this.act(primary);
     };
     const current = currentOf(model.task);
-    const key = [scene, below.map(({ command, place, blocked, primary }, at) => [command, place, blocked, primary, titles[at]]), model.hindrance, current?.id];
+    const suggestions = scene === 'questions' ? this.suggestions() : [];
+    const key = [scene, below.map((offer, at) => [offer.command, offer.place, offer.blocked, offer === primary, titles[at]]), model.hindrance, current?.id, current?.attempts.length, suggestions];
     refill(this.buttons, key, () => [
-      ...below.map((offer, at) => this.button(offer, titles[at] ?? offer.title, at === first && at === 0)),
-      (scene === 'running' || scene === 'retry') && this.plain('Show output', 'output', () => this.page.command('showOutput')),
+      ...below.map((offer, at) => this.button(offer, titles[at] ?? offer.title, offer === primary)),
+      ...suggestions.map(({ title, act }) => this.plain(title, title, act)),
+      (scene === 'running' || scene === 'retry') && current && lastOf(current) && this.plain('Show output', 'output', () => this.page.command('showOutput')),
       (scene === 'ahead' || scene === 'record') && current && this.plain(`Back to ${current.name}`, 'back', () => this.page.choose('')),
       scene === 'done' && this.plain('Show changes', 'changes', () => this.page.command('showChanges')),
       (scene === 'done' || scene === 'over') && this.plain('New task…', 'new', () => this.page.command('newTask')),
     ]);
     this.element.hidden = this.buttons.childElementCount === 0;
-    if (this.words && !below.some(offer => tagOf(offer) === this.words?.tag) && !offersOf(model).others.some(offer => tagOf(offer) === this.words?.tag)) this.close();
-    this.status(model, scene, below[first]);
+    if (![...below, ...others].some(offer => tagOf(offer) === this.asked)) this.word.close();
+    this.status(model, scene, [...below, ...others], wanted);
   }
 
   /** Gives what is offered: with the words it needs, and only if it can be given. */
@@ -107,8 +122,8 @@ export class Foot {
     }
     const tag = tagOf(offer);
     const said = this.page.feedback();
-    const redo = offerOf(model.task, 'redo');
-    if (tag === 'retry' && said && redo && sceneOf(model) === 'failed') return this.page.give(redo, { feedback: said });
+    const redo = redoOf(model);
+    if (tag === 'retry' && said && redo) return this.page.give(redo, { feedback: said });
     if (tag === 'run' && sceneOf(model) === 'input') return this.page.give(offer, { input: said });
     // The title promises a choice; with a stage it would be made already.
     if (tag === 'goBack' && offer.place === '') return this.page.command('goBack');
@@ -116,49 +131,30 @@ export class Foot {
     this.page.give(offer);
   }
 
-  /** Ctrl+Enter: what is being written is sent, else what is primary is done. */
+  /** Ctrl+Enter. */
   enter(): void {
-    if (this.words && this.say.contains(document.activeElement)) this.words.send();
-    else this.primary();
+    this.primary();
   }
 
   private ask(offer: Offer, tag: string): void {
     const wanted = WORDS[tag];
     if (!wanted) return;
-    if (this.words?.tag === tag) return this.words.box.focus();
-    const box = make('textarea', { id: fresh(), rows: 3, dir: 'auto', placeholder: wanted.hint });
-    const send = (): void => {
-      const text = box.value.trim();
-      if (!text && !wanted.optional) return box.focus();
-      this.page.give(offer, { [wanted.field]: text });
-      this.close();
-    };
-    this.words = { tag, box, send };
-    const title = offer.title.replace(/…$/, '');
-    const sure = make('button', { type: 'button', class: 'btn p', click: send }, tag === 'redo' ? 'Redo with this' : title, make('kbd', {}, enterKey()));
-    const back = make('button', { type: 'button', class: 'btn s', click: () => this.close() }, 'Cancel');
-    this.say.replaceChildren(make('label', { for: box.id }, wanted.label), box, make('div', { class: 'buttons' }, sure, back));
-    box.addEventListener('keydown', event => {
-      if (event.key === 'Escape') this.close();
-    });
-    this.say.hidden = false;
+    if (this.asked === tag) return this.word.focus();
+    this.asked = tag;
+    const title = tag === 'redo' ? 'Redo with this' : offer.title.replace(/…$/, '');
+    this.word.ask({ ...wanted, title, send: text => this.page.give(offer, { [wanted.field]: text }) });
     this.buttons.hidden = true;
     this.state.hidden = true;
-    box.focus();
   }
 
-  private close(): void {
-    const tag = this.words?.tag;
-    const inside = this.say.contains(document.activeElement);
-    this.words = undefined;
-    this.say.hidden = true;
-    this.say.replaceChildren();
+  private closed(inside: boolean): void {
     this.buttons.hidden = false;
     this.state.hidden = false;
-    if (inside) this.buttons.querySelector<HTMLElement>(`[data-key="promptside.${tag} "]`)?.focus();
+    if (inside) this.buttons.querySelector<HTMLElement>(`[data-key="promptside.${this.asked} "]`)?.focus();
+    this.asked = '';
   }
 
-  private button(offer: Offer, title: string, key: boolean): HTMLElement {
+  private button(offer: Offer, title: string, primary: boolean): HTMLElement {
     const off = offer.blocked !== null || Boolean(this.model?.hindrance);
     const at = `${offer.command} ${offer.place}`;
     // Clicked, it does what was told last: the offer may be another one by then, under the same title.
@@ -170,13 +166,13 @@ export class Foot {
     return make(
       'button',
       {
-        type: 'button', class: key || (offer.primary && this.model && sceneOf(this.model) !== 'done') ? 'btn p' : 'btn s', click, 'data-key': at,
+        type: 'button', class: primary ? 'btn p' : 'btn s', click, 'data-key': at,
         'aria-disabled': off ? 'true' : undefined, 'aria-describedby': off && offer.primary ? this.state.id : undefined,
         title: off ? (offer.blocked ?? this.model?.hindrance) : undefined,
-        'aria-keyshortcuts': key ? 'Control+Enter' : undefined,
+        'aria-keyshortcuts': primary ? 'Control+Enter' : undefined,
       },
       title,
-      key && !off && make('kbd', { 'aria-hidden': 'true' }, enterKey()),
+      primary && !off && make('kbd', { 'aria-hidden': 'true' }, enterKey()),
     );
   }
 
@@ -184,8 +180,8 @@ export class Foot {
     return make('button', { type: 'button', class: 'btn s', 'data-key': key, click }, title);
   }
 
-  private status(model: Model, scene: Scene, primary: Offer | undefined): void {
-    const tried = [...offersOf(model).below, ...offersOf(model).others].find(offer => offer.command === this.tried && offer.blocked !== null);
+  private status(model: Model, scene: Scene, offers: Offer[], primary: Offer | undefined): void {
+    const tried = offers.find(offer => offer.command === this.tried && offer.blocked !== null);
     const reason = model.hindrance || tried?.blocked || primary?.blocked?.replace(UNTRIED, '') || '';
     const [name, role, words] = reason ? ['warning', 'warn', reason] : said(model, scene);
     // What the agent does now changes by the second: it is there to be read, and not read out.
@@ -195,6 +191,11 @@ export class Foot {
   }
 }
 
+/** With words of the person's, what failed is sent back with them, and not only tried again. */
+function redoOf(model: Model): Offer | undefined {
+  return ['failed', 'stopped'].includes(sceneOf(model)) ? offerOf(model.task, 'redo') : undefined;
+}
+
 /** Nobody has tried yet: what is lacking is said, and not that something was refused. */
 const UNTRIED = /^Not (approved|sent): /;
 
@@ -202,7 +203,7 @@ function said(model: Model, scene: Scene): [string, string, string] {
   const form = formOf(model);
   switch (scene) {
     case 'running':
-      return ['loading', 'info spin', model.activity?.line || drawnStage(model)?.reason || ''];
+      return ['loading', 'info spin', model.activity?.line ?? ''];
     case 'failed':
       return ['circle-slash', 'muted', offerOf(model.task, 'retry') ? 'No more automatic retries' : ''];
     case 'gate':
@@ -233,8 +234,4 @@ function titled(offer: Offer, model: Model): string {
   const form = formOf(model);
   if (tagOf(offer) !== 'approve' || form?.kind !== 'options' || offer.blocked !== null) return offer.title;
   return [offer.title, form.items.filter(item => item.answer === true).map(item => item.id).join(', ')].join(' ').trim();
-}
-
-export function enterKey(): string {
-  return navigator.platform.startsWith('Mac') ? '⌘↩' : 'Ctrl+Enter';
 }

@@ -3,7 +3,7 @@
 import { duration, money } from '../src/amounts';
 import type { Offer } from '../src/protocol';
 import { passing, refill } from './element';
-import { icon, make } from './forms/dom';
+import { Attributes, icon, make } from './dom';
 import { Menu } from './menu';
 import { lastOf, Model, drawnStage, offerOf, Page } from './model';
 
@@ -46,8 +46,8 @@ export class Head {
     refill(this.tools, [attempted, pause, model.hindrance], () => [
       tool('go-to-file', 'Open the document', 'document', () => page.command('openDocument', { file: true })),
       attempted && tool('output', 'Show the agent’s output beside', 'output', () => page.command('showOutput', drawn())),
-      pause && tool(resume ? 'debug-continue' : 'debug-pause', pause.blocked ?? (resume ? 'Resume this task' : 'Pause this task'), 'pause', () => pause.blocked === null && act(pause), pause.blocked !== null),
-      tool('ellipsis', 'More actions', 'more', event => this.menu.toggle(event.currentTarget as HTMLElement), false, true),
+      pause && tool(resume ? 'debug-continue' : 'debug-pause', resume ? 'Resume this task' : 'Pause this task', 'pause', () => act(pause), blockedBy(pause)),
+      tool('ellipsis', 'More actions', 'more', event => this.menu.toggle(event.currentTarget as HTMLElement), { 'aria-haspopup': 'menu', 'aria-expanded': 'false' }),
       this.menu.element,
     ]);
     const changed = task.stages.some(stage => stage.attempts.some(one => one.changes.length > 0));
@@ -81,10 +81,10 @@ function fact(name: string, words: string | HTMLElement, title: string): HTMLEle
   return make('span', { title }, icon(name), make('span', { class: 'hidden' }, `${title}: `), words);
 }
 
-function tool(name: string, title: string, key: string, click: (event: Event) => void, blocked = false, popup = false): HTMLElement {
-  return make(
-    'button',
-    { type: 'button', class: 'tool', title, 'aria-label': title, 'data-key': key, click, 'aria-disabled': blocked ? 'true' : undefined, 'aria-haspopup': popup ? 'menu' : undefined, 'aria-expanded': popup ? 'false' : undefined },
-    icon(name),
-  );
+function tool(name: string, title: string, key: string, click: (event: Event) => void, more: Attributes = {}): HTMLElement {
+  return make('button', { type: 'button', class: 'tool', title, 'aria-label': title, 'data-key': key, click, ...more }, icon(name));
+}
+
+function blockedBy({ blocked }: Offer): Attributes {
+  return blocked === null ? {} : { 'aria-disabled': 'true', title: blocked };
 }

@@ -1,7 +1,7 @@
 // A menu below a button, as the editor's own: arrows, first letters, Escape, and the focus goes back where it was.
 
 import { refill } from './element';
-import { make } from './forms/dom';
+import { make } from './dom';
 
 export interface Entry {
   title: string;
@@ -48,10 +48,8 @@ export class Menu {
 
   private item({ title, blocked }: Entry, at: number): HTMLElement {
     const act = (): void => {
-      const entry = this.entries[at]; // as it was told last, not when it was drawn
-      if (!entry || entry.blocked) return;
       this.close(true);
-      entry.act();
+      this.entries[at]?.act(); // as it was told last, not when it was drawn; what is blocked says why
     };
     const off = blocked ? { 'aria-disabled': 'true', title: blocked } : {};
     return make('button', { type: 'button', role: 'menuitem', tabindex: -1, 'data-key': `menu ${at} ${title}`, click: act, ...off }, title);

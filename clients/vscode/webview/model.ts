@@ -3,6 +3,7 @@
 import type { FromPage, Shown } from '../src/panel_messages';
 import type { AttemptView, DocumentView, FormView, Offer, StageView, TaskView } from '../src/protocol';
 import type { Ask } from './ask';
+import { wasStopped } from './words';
 
 /** A push, with a task in it. */
 export interface Model extends Shown {
@@ -24,7 +25,7 @@ export interface Page extends Ask {
 
 /** Which picture the main part shows. */
 export type Scene =
-  | 'ready' | 'ahead' | 'running' | 'retry' | 'gate' | 'questions' | 'input' | 'failed' | 'paused' | 'expired' | 'done' | 'over' | 'record';
+  | 'ready' | 'ahead' | 'running' | 'retry' | 'gate' | 'questions' | 'input' | 'failed' | 'stopped' | 'terminal' | 'paused' | 'expired' | 'done' | 'over' | 'record';
 
 export function currentOf(task: TaskView): StageView | undefined {
   const id = task.waiting_for?.stage ?? task.current;
@@ -45,6 +46,7 @@ export function sceneOf(model: Model): Scene {
   const stage = drawnStage(model);
   const current = currentOf(task);
   if (stage && stage !== current) return stage.attempts.length > 0 || stage.status === 'approved' || stage.status === 'skipped' ? 'record' : 'ahead';
+  if (task.terminal) return 'terminal';
   switch (task.state) {
     case 'completed':
       return 'done';
@@ -69,12 +71,11 @@ export function sceneOf(model: Model): Scene {
     case 'input':
       return 'input';
     case 'person':
-      return 'failed';
+      return stage && wasStopped(stage) ? 'stopped' : 'failed';
     case undefined:
       break;
   }
-  if (stage?.status === 'failed') return 'failed';
-  if (stage?.status === 'running' && offerOf(task, 'retry')) return 'retry';
+  if (stage && stage.retry_at !== null) return 'retry';
   return stage?.status === 'running' || stage?.status === 'checking' ? 'running' : 'ready';
 }
 

@@ -5,7 +5,7 @@ import type { DocumentView, Offer } from '../src/protocol';
 import { Announcer } from './announce';
 import { tick } from './element';
 import { Foot, offersOf } from './foot';
-import { make } from './forms/dom';
+import { make } from './dom';
 import { Head } from './head';
 import { Main } from './main';
 import { fragment } from './markdown';
@@ -16,7 +16,7 @@ import { state } from './words';
 
 declare function acquireVsCodeApi(): { postMessage(message: FromPage): void; getState(): unknown; setState(state: PanelState): void };
 
-const TICK_MS = 5000;
+const TICK_MS = 1000;
 /** How long an order waits for what was typed just before to have become part of the form. */
 const SETTLE_MS = 1500;
 /** These carry the hash of the form as the person saw it. */
@@ -64,7 +64,7 @@ class Panel {
 
   private readonly head = new Head();
   private readonly rail = new Rail();
-  private readonly foot = new Foot(this.page, () => this.main.remind());
+  private readonly foot = new Foot(this.page, () => this.main.remind(), () => this.main.suggestions);
   private readonly main = new Main(this.page, this.foot.element, () => this.draw());
   private readonly centre = new Centre();
   private readonly region = make('div', { class: 'hidden', 'aria-live': 'polite' });
@@ -134,11 +134,14 @@ class Panel {
     const { model } = this;
     if (picture || !model) return;
     this.task.dataset['begun'] = 'yes';
+    const focused = this.task.contains(document.activeElement);
     this.task.classList.toggle('single', model.task.stages.length < 2);
     this.head.show(model, this.page, offersOf(model).others, offer => this.foot.act(offer));
     this.rail.show(model, this.page);
     this.main.show(model);
     this.foot.show(model);
+    // What had focus may be no more; from here Tab goes on where the person was looking.
+    if (focused && document.activeElement === document.body) this.main.element.focus({ preventScroll: true });
     this.announcer.state(state(model.task));
     this.goBack();
   }

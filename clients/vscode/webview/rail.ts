@@ -2,24 +2,27 @@
 
 import type { StageView, TaskView } from '../src/protocol';
 import { passing, refill } from './element';
-import { icon, make } from './forms/dom';
+import { icon, make } from './dom';
 import { currentOf, drawnStage, Model, Page } from './model';
-import { stageLine } from './words';
+import { isAtWork, isOver, stageLine, wasStopped } from './words';
 
 export function stageIcon(task: TaskView, stage: StageView): HTMLElement {
   const here = stage === currentOf(task);
+  if (here && task.terminal) return icon('terminal', 'info');
   if (here && task.state === 'paused') return icon('debug-pause', 'warn');
   if (here && task.state === 'expired') return icon('history', 'warn');
+  if (here && isOver(task)) return task.state === 'failed' ? icon('error', 'bad') : icon('circle-slash', 'dim');
   switch (stage.status) {
     case 'approved':
       return stage.reason ? icon('warning', 'warn') : icon('pass-filled', 'ok');
     case 'running':
+      return isAtWork(stage) ? icon('loading', 'info spin') : icon(stage.retry_at === null ? 'clock' : 'history', 'muted');
     case 'checking':
       return icon('loading', 'info spin');
     case 'waiting':
       return icon('bell-dot', 'warn');
     case 'failed':
-      return icon('error', 'bad');
+      return wasStopped(stage) ? icon('debug-stop', 'muted') : icon('error', 'bad');
     case 'skipped':
       return icon('circle-slash', 'dim');
     case 'current':
@@ -31,6 +34,8 @@ export function stageIcon(task: TaskView, stage: StageView): HTMLElement {
 
 export class Rail {
   readonly element = make('nav', { class: 'rail', 'aria-label': 'Stages' });
+  /** The one that was brought into sight; from then on the person scrolls. */
+  private revealed: string | undefined;
 
   constructor() {
     new ResizeObserver(() => this.reveal()).observe(this.element); // a strip becomes a column
@@ -41,8 +46,10 @@ export class Rail {
     const { task } = model;
     this.element.hidden = task.stages.length < 2; // light work shows no ceremony
     const drawn = drawnStage(model);
-    const key = [drawn?.id, task.state, task.current, task.waiting_for, task.stages.map(one => [one.id, one.name, one.status, one.reason, one.since, one.attempts.length])];
+    const key = [drawn?.id, task.state, task.terminal, task.current, task.waiting_for, task.stages.map(one => [one.id, one.name, one.status, one.reason, one.since, one.retry_at, one.attempts.at(-1)?.status, one.attempts.length])];
     refill(this.element, key, () => [make('ol', {}, ...task.stages.map((stage, at) => this.row(model, page, stage, at)))]);
+    if (drawn?.id === this.revealed) return;
+    this.revealed = drawn?.id;
     this.reveal();
   }
 
@@ -64,10 +71,11 @@ export class Rail {
     const { task } = model;
     const current = currentOf(task);
     const on = stage === drawnStage(model);
-    const role = stage.status === 'waiting' || (stage === current && (task.state === 'paused' || task.state === 'expired')) ? 'warn' : stage.status === 'failed' ? 'bad' : 'muted';
+    const held = stage === current && (task.state === 'paused' || task.state === 'expired') && !task.terminal;
+    const role = stage.status === 'waiting' || held ? 'warn' : stage.status === 'failed' && !wasStopped(stage) ? 'bad' : 'muted';
     const line = stageLine(task, stage);
-    const running = stage.status === 'running' && stage === current;
-    const words = running ? passing(() => stageLine(task, stage), { class: `small ${role}` }) : line && make('small', { class: role }, line);
+    const passes = stage.status === 'running' && stage === current;
+    const words = passes ? passing(() => stageLine(task, stage), { class: `small ${role}` }) : line && make('small', { class: role }, line);
     const label = `Stage ${at + 1} of ${task.stages.length}, ${stage.name}${line ? `, ${line}` : ''}`;
     const button = make(
       'button',

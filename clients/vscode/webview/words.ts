@@ -18,13 +18,33 @@ export function span(seconds: number): string {
   return m > 0 && m < 10 && s > 0 ? `${m} min ${s} s` : duration(whole);
 }
 
+/** In steps of five seconds: a list in which every line counts is no rest for the eye. */
 export function ago(at: number, now = Date.now() / 1000): string {
-  const seconds = Math.max(0, now - at);
-  return seconds < 2 ? 'now' : `${duration(seconds)} ago`;
+  const seconds = Math.floor(Math.max(0, now - at) / 5) * 5;
+  return seconds === 0 ? 'now' : `${duration(seconds)} ago`;
 }
 
-export function left(until: number, now = Date.now() / 1000): string {
-  return `${duration(Math.max(0, until - now))} left`;
+/** When something begins by itself: counted down when that is soon, else by the clock too. */
+export function due(at: number, now = Date.now() / 1000): string {
+  const seconds = Math.ceil(at - now);
+  if (seconds <= 0) return 'now';
+  return seconds < 60 ? `in ${seconds} s` : `at ${clock(at)}, in ${duration(seconds)}`;
+}
+
+/** Whether a person has stopped what ran last; nothing has gone wrong then. */
+export function wasStopped(stage: StageView): boolean {
+  return stage.status === 'failed' && stage.attempts.at(-1)?.status === 'stopped';
+}
+
+/** Whether an agent is at it; else what is called running waits for a free one, or for its next attempt. */
+export function isAtWork(stage: StageView): boolean {
+  return stage.attempts.at(-1)?.status === 'running';
+}
+
+/** A remark of the daemon's as a sentence. */
+export function sentence(words: string): string {
+  const line = oneLine(words);
+  return line && line.charAt(0).toUpperCase() + line.slice(1) + (/[.?!…]$/.test(line) ? '' : '.');
 }
 
 /** What an attempt took, in grey: `58 s · $0.08`. */
@@ -50,13 +70,16 @@ export function stageLine(task: TaskView, stage: StageView, now = Date.now() / 1
   const last = stage.attempts.at(-1);
   const attempt = last && last.n > 1 ? ` · attempt ${last.n}` : '';
   const here = stage.id === (task.waiting_for?.stage ?? task.current);
+  if (here && task.terminal) return 'In a terminal';
   if (here && task.state === 'paused') return 'Paused';
   if (here && task.state === 'expired') return 'Pause ended';
+  if (here && isOver(task)) return '';
   switch (stage.status) {
     case 'approved':
       return stage.reason ? 'Approval is void' : last ? cost(task, last).join(' · ') : '';
     case 'running':
-      return ['Running', minutes(last?.started ?? stage.since, now)].filter(Boolean).join(' · ');
+      if (stage.retry_at !== null) return `Next attempt ${due(stage.retry_at, now)}`;
+      return isAtWork(stage) ? ['Running', minutes(last?.started ?? null, now)].filter(Boolean).join(' · ') : 'Queued';
     case 'checking':
       return 'Being checked';
     case 'waiting': {
@@ -64,7 +87,7 @@ export function stageLine(task: TaskView, stage: StageView, now = Date.now() / 1
       return here && asked > 0 ? `${several(asked, 'question')} for you` : 'Waits for you';
     }
     case 'failed':
-      return `Failed${attempt}`;
+      return `${wasStopped(stage) ? 'Stopped' : 'Failed'}${attempt}`;
     case 'skipped':
       return 'Skipped';
     case 'current':
@@ -79,18 +102,25 @@ export function lines(changes: Change[]): { added: number; removed: number } {
   return changes.reduce((sum, one) => ({ added: sum.added + (one.added ?? 0), removed: sum.removed + (one.removed ?? 0) }), { added: 0, removed: 0 });
 }
 
+/** Whether nothing is to come any more, although not every stage was passed. */
+export function isOver(task: TaskView): boolean {
+  return task.state === 'failed' || task.state === 'archived';
+}
+
 /** What a task is doing, in one sentence, for who listens. */
 export function state(task: TaskView): string {
   const stage = task.stages.find(one => one.id === (task.waiting_for?.stage ?? task.current));
   const name = stage?.name ?? oneLine(task.title);
   if (task.state === 'completed') return `${oneLine(task.title)} is done.`;
+  if (task.terminal) return task.terminal.words;
   if (task.state !== 'taken') return `${name}: ${task.state}.`;
-  if (stage?.status === 'failed') return `${name} failed.`;
+  if (stage?.status === 'failed') return `${name} ${wasStopped(stage) ? 'was stopped' : 'failed'}.`;
+  if (stage && stage.retry_at !== null) return `${name} is tried again ${due(stage.retry_at)}.`;
   if (task.waiting_for) {
     const asks = task.waiting_for.decisions.filter(one => one.kind === 'permission').length;
     return asks > 0 ? `${name} asks for a permission.` : `${name} waits for you.`;
   }
-  return `${name} is running.`;
+  return `${name} ${stage?.status === 'running' && !isAtWork(stage) ? 'waits for its turn' : 'is running'}.`;
 }
 
 export function approvedBy(stage: StageView): string {

@@ -260,6 +260,7 @@ def _stage(task: Task, index: int, run: StageRun, places: Places) -> StageView:
         since=since,
         approval=approval,
         reason=_at_it(task, run) or run.mark or reason,
+        retry_at=run.status.at if isinstance(run.status, RetryDue) else None,
     )
 
 

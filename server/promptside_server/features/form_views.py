@@ -319,9 +319,9 @@ def _offers(reading: Reading, items: set[str]) -> list[Offer]:
     """The daemon's offers that are about this document, blocked also by what stands in the buffer."""
     found = []
     for offer in reading.task.offers:
-        of_this = about(reading.task, offer) in (
-            ("", reading.document) if reading.waits else (reading.document,)
-        )
+        # The stage of an approval says whose document it is about; that of a going back only where that leads.
+        document = about(reading.task, offer) if offer.command == APPROVE else ""
+        of_this = document in (("", reading.document) if reading.waits else (reading.document,))
         if not of_this or (offer.place and offer.place not in items):
             continue
         if reading.waits and offer.command in (APPROVE, SEND):

@@ -10,6 +10,7 @@ from engine_builders import ADA, AT, CHANGED, PLAYS, Play, lives, ran, tasks, wi
 from msgspec.structs import replace
 
 from promptside_daemon.engine import events as e
+from promptside_daemon.engine.retry import RETRY_DELAYS_S
 from promptside_daemon.engine.task import Task
 from promptside_daemon.engine.view import Places, decision_view, view
 from promptside_protocol import commands as c
@@ -252,6 +253,18 @@ def test_a_retry_says_which_and_a_limit_that_it_ends() -> None:
     assert shown(TASKS["retry due"])["stages"][0]["reason"] == "The agent died. Retry 1 of 5 follows."
     assert shown(TASKS["limit due"])["stages"][0]["reason"] == (
         "The agent died. It goes on by itself when the limit ends."
+    )
+
+
+def test_a_retry_says_when() -> None:
+    """UX 3.4: it counts down; nothing else is due."""
+    stage = shown(TASKS["retry due"])["stages"][0]
+    assert stage["retry_at"] == stage["since"] + RETRY_DELAYS_S[0]
+    assert (
+        shown(TASKS["limit due"])["stages"][0]["retry_at"] > shown(TASKS["limit due"])["stages"][0]["since"]
+    )
+    assert [one["retry_at"] for one in shown(TASKS["running"])["stages"]] == [None] * len(
+        TASKS["running"].stages
     )
 
 

@@ -110,6 +110,7 @@
 ---@field since? number
 ---@field approval? promptside.Approval
 ---@field reason string Why it was skipped, failed or is marked (“built on an older DESIGN.md”).
+---@field retry_at? number When the next attempt begins by itself; None where none is due.
 
 ---A choice.
 ---@class promptside.OptionView

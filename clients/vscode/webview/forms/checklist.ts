@@ -1,7 +1,7 @@
 // A checklist: points by severity, each with a tick, its place in the source and a note.
 
 import type { FormItem, FormView } from '../../src/protocol';
-import { describe, fresh, icon, link, make } from './dom';
+import { describe, fresh, icon, link, make } from '../dom';
 import { refill } from '../element';
 import { groups } from './answers';
 import { inline, place, Prose } from './prose';

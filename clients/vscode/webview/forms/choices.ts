@@ -2,7 +2,7 @@
 
 import type { FormItem } from '../../src/protocol';
 import { chosen } from './answers';
-import { describe, fresh, make } from './dom';
+import { describe, fresh, make } from '../dom';
 import { inline } from './prose';
 import type { Sheet } from './sheet';
 import { TextBox } from './textbox';

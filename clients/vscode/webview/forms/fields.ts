@@ -3,7 +3,7 @@
 import type { FormItem } from '../../src/protocol';
 import { asText, fieldValue, finding, fromText, groups, reply } from './answers';
 import { Choices } from './choices';
-import { describe, fresh, icon, make } from './dom';
+import { describe, fresh, icon, make } from '../dom';
 import { refill } from '../element';
 import { inline, place, Prose } from './prose';
 import { Said } from './said';

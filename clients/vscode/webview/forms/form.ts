@@ -4,7 +4,7 @@
 import type { FormView } from '../../src/protocol';
 import type { Ask } from '../ask';
 import { checklist } from './checklist';
-import { button, icon, link, make } from './dom';
+import { button, link, make, notice, told } from '../dom';
 import { refill } from '../element';
 import { fields, questions } from './fields';
 import { options } from './options';
@@ -17,6 +17,12 @@ interface Drawn {
   frame: Frame;
   /** What the controls were made for; another form gets new ones. */
   shape: string;
+}
+
+export interface Suggestion {
+  title: string;
+  answers: Record<string, unknown>;
+  act: () => void;
 }
 
 const drawn = new WeakMap<HTMLElement, Drawn>();
@@ -51,6 +57,23 @@ export function remind(element: HTMLElement): void {
   const first = items.find(item => item.problem || item.lacks) ?? items[0];
   const part = first && now.sheet.parts.get(first.id);
   part?.element.querySelector<HTMLElement>('input:not([disabled]), textarea:not([disabled])')?.focus();
+}
+
+/** Answers that can be given by one button; those to questions stand where they are sent. */
+export function suggestionsOf(element: HTMLElement): Suggestion[] {
+  const now = drawn.get(element);
+  return now ? suggested(now.sheet) : [];
+}
+
+function suggested(sheet: Sheet): Suggestion[] {
+  if (!sheet.open) return [];
+  return sheet.form.suggestions.map(({ title, answers }) => ({
+    title,
+    answers,
+    act: () => {
+      for (const [id, value] of Object.entries(answers)) sheet.answer(id, value);
+    },
+  }));
 }
 
 function begin(element: HTMLElement, form: FormView, ask: Ask): void {
@@ -96,14 +119,10 @@ class Frame {
 
   show(): void {
     const { form, ask } = this.sheet;
-    const suggestions = this.sheet.open ? form.suggestions : [];
+    const suggestions = form.kind === 'questions' ? [] : suggested(this.sheet);
     refill(this.lead, [form.sentence, form.waits, suggestions], () => [
       form.waits && make('p', { class: 'muted' }, sentence(form)),
-      ...suggestions.map(({ title, answers }) =>
-        button(title, () => {
-          for (const [id, value] of Object.entries(answers)) this.sheet.answer(id, value);
-        }),
-      ),
+      ...suggestions.map(({ title, act }) => button(title, act)),
     ]);
     const errors = form.problems.filter(problem => problem.severity === 'error' && !problem.item && !atItem(form, problem.text));
     const warnings = form.problems.filter(problem => problem.severity === 'warning' && !problem.item);
@@ -113,30 +132,30 @@ class Frame {
     const key = [errors, warnings, mends, notes, removes, form.difference];
     refill(this.above, key, () => [
       errors.length + mends.length > 0 &&
-        notice('error', 'bad', [
+        notice(
+          'error',
+          'bad',
           ...(errors.length > 0 ? errors : [{ text: below(form), line: 0 }]).map(({ text, line }) => {
             const go = link(`line ${line}`, () => ask.openFile(form.document, line), { class: 'link muted' });
             return make('p', {}, text, ' ', line > 0 && go);
           }),
           make('p', { class: 'mends' }, ...mends.map(offer => link(offer.title, () => ask.give(offer)))),
-        ]),
-      ...warnings.map(({ text }) => notice('warning', 'warn', [make('p', {}, text)])),
+        ),
+      ...warnings.map(({ text }) => told('warning', 'warn', text)),
       (notes.length > 0 || (form.notes.length > 0 && removes.length > 0)) &&
-        notice('comment', 'info', [
+        notice(
+          'comment',
+          'info',
           notes.length > 0
             ? make('div', {}, ...notes.map(note => noted(this.sheet, note, false)))
             : make('p', {}, form.notes.length > 1 ? 'There are notes to the agent below.' : 'There is a note to the agent below.'),
           make('p', { class: 'mends' }, ...removes.map(offer => link(offer.title, () => ask.give(offer)))),
-        ]),
+        ),
       form.edited && form.difference !== '' && difference(form.difference),
     ]);
     this.above.hidden = this.above.childElementCount === 0;
     if (form.kind === 'text') this.text.show(form.body);
   }
-}
-
-function notice(name: string, role: string, children: HTMLElement[]): HTMLElement {
-  return make('div', { class: `notice ${role}` }, icon(name, role), make('div', {}, ...children));
 }
 
 function below(form: FormView): string {

@@ -1,7 +1,7 @@
 // Options as cards; with one to be selected they are radio buttons, with more check boxes.
 
 import type { FormItem } from '../../src/protocol';
-import { describe, fresh, icon, make } from './dom';
+import { describe, fresh, icon, make } from '../dom';
 import { refill } from '../element';
 import { inline, Prose } from './prose';
 import { Said } from './said';

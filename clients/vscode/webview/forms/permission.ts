@@ -2,8 +2,9 @@
 
 import type { DecisionView, Offer, TaskView } from '../../src/protocol';
 import type { Ask } from '../ask';
-import { button, fresh, icon, make } from './dom';
+import { button, fresh, make, notice } from '../dom';
 import { refill } from '../element';
+import { Word } from '../word';
 import { inline } from './prose';
 
 const cards = new WeakMap<HTMLElement, Map<string, Card>>();
@@ -38,29 +39,15 @@ class Card {
   private readonly what = make('pre', { class: 'log what', tabindex: 0 });
   private readonly why = make('p', { class: 'muted' });
   private readonly acts = make('div', { class: 'acts' });
-  private readonly word = make('textarea', { rows: 2, dir: 'auto', placeholder: 'May be left empty', id: fresh() });
-  private readonly denial: HTMLElement;
+  private readonly word = new Word(inside => {
+    this.acts.hidden = false;
+    if (inside) this.acts.querySelector<HTMLElement>('button:last-of-type')?.focus();
+  });
   readonly element: HTMLElement;
-  private deny: () => void = () => undefined;
 
   constructor() {
-    const label = make('label', { for: this.word.id }, 'What should the agent do in its place?');
-    const sure = button('Deny', () => this.deny(), { class: 'btn p' });
-    const back = button('Cancel', () => this.toggle(false));
-    this.word.addEventListener('keydown', event => {
-      if (event.key === 'Escape') this.toggle(false);
-      else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) {
-        event.stopPropagation(); // these keys approve, elsewhere
-        this.deny();
-      }
-    });
-    this.denial = make('div', { class: 'denial', hidden: true }, label, this.word, make('div', { class: 'acts' }, sure, back));
-    this.element = make(
-      'section',
-      { class: 'notice warn permission', 'aria-labelledby': this.id },
-      icon('shield', 'warn'),
-      make('div', {}, this.title, this.what, this.why, this.acts, this.denial),
-    );
+    const body = notice('shield', 'warn', this.title, this.what, this.why, this.acts, this.word.element);
+    this.element = make('section', { class: 'permission', 'aria-labelledby': this.id }, body);
   }
 
   show(asked: DecisionView, stage: string, offers: Offer[], ask: Ask): void {
@@ -70,17 +57,11 @@ class Card {
     this.what.setAttribute('aria-label', `${asked.tool}, exactly`);
     const why = [asked.tool, asked.why].filter(Boolean).join(' · ');
     refill(this.why, why, () => [why]);
-    this.deny = () => {
-      const offer = offers.find(one => one.needs_text);
-      if (!offer) return;
-      ask.give(offer, { text: this.word.value.trim() });
-      this.toggle(false);
-    };
     refill(this.acts, offers, () =>
       offers.map(offer => {
         const act = (): void => {
           if (offer.blocked !== null) return;
-          if (offer.needs_text) this.toggle(true);
+          if (offer.needs_text) this.deny(offer, ask);
           else ask.give(offer);
         };
         const blocked = { 'aria-disabled': offer.blocked !== null ? 'true' : undefined, title: offer.blocked };
@@ -89,10 +70,11 @@ class Card {
     );
   }
 
-  private toggle(open: boolean): void {
-    this.denial.hidden = !open;
-    this.acts.hidden = open;
-    if (open) this.word.focus();
-    else this.acts.querySelector<HTMLElement>('button:last-of-type')?.focus();
+  private deny(offer: Offer, ask: Ask): void {
+    const title = offer.title.replace(/…$/, '');
+    this.word.ask({ ...DENIAL, title, send: text => ask.give(offer, { text }) });
+    this.acts.hidden = true;
   }
 }
+
+const DENIAL = { label: 'What should the agent do in its place?', hint: 'May be left empty', optional: true };

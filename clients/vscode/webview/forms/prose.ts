@@ -1,7 +1,7 @@
 // Markdown of an agent, or of a person, where a form has it.
 
 import type { Ask } from '../ask';
-import { icon, link, make } from './dom';
+import { icon, link, make } from '../dom';
 import { refill } from '../element';
 
 /** A title: its code, emphasis and links, but no block. */

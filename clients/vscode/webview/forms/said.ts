@@ -1,7 +1,7 @@
 // What is said of an item below it: what can't be read there, what it lacks, and the notes to the agent.
 
 import type { FormItem, FormNote, FormView } from '../../src/protocol';
-import { fresh, icon, link, make } from './dom';
+import { fresh, icon, link, make } from '../dom';
 import { refill } from '../element';
 import type { Sheet } from './sheet';
 

@@ -1,6 +1,6 @@
 // A box for text. It sends 400 ms after the last key and when it is left; what is pushed never touches it meanwhile.
 
-import { make } from './dom';
+import { make } from '../dom';
 
 const PAUSE_MS = 400;
 

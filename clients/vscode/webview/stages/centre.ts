@@ -2,7 +2,7 @@
 
 import type { Shown } from '../../src/panel_messages';
 import { refill } from '../element';
-import { icon, make } from '../forms/dom';
+import { icon, make } from '../dom';
 import type { Page } from '../model';
 
 interface Step {

@@ -3,24 +3,30 @@
 import type { AttemptView, StageView, TaskView } from '../../src/protocol';
 import { several } from '../../src/amounts';
 import { refill } from '../element';
-import { make } from '../forms/dom';
+import { link, make } from '../dom';
 import type { Page } from '../model';
 import { approvedBy, cost } from '../words';
 
 export class Earlier {
   readonly element = make('div', { class: 'earlier' });
+  /** By what they say: a line that is still the same stays open, or closed, as it is. */
+  private lines = new Map<string, HTMLElement>();
 
   show(page: Page, task: TaskView, stage: StageView | undefined, attempts: AttemptView[], stages: StageView[]): void {
-    const key = [stage?.id, attempts.map(one => [one.n, one.status]), stages.map(one => [one.id, one.status, one.approval, one.attempts.length])];
-    refill(this.element, key, () => [
-      ...attempts.map(attempt => stage && line(page, stage, attempt, `Attempt ${attempt.n}`, outcome(task, attempt))),
-      ...stages.map(one => line(page, one, one.attempts.at(-1), one.name, approvedBy(one))),
-    ]);
-    this.element.hidden = this.element.childElementCount === 0;
+    const before = this.lines;
+    this.lines = new Map();
+    const add = (of: StageView, attempt: AttemptView | undefined, title: string, words: string): void => {
+      const key = JSON.stringify([of.id, attempt?.n, title, words]);
+      this.lines.set(key, before.get(key) ?? line(page, of, attempt, title, words));
+    };
+    if (stage) for (const attempt of attempts) add(stage, attempt, `Attempt ${attempt.n}`, outcome(task, attempt));
+    for (const one of stages) add(one, one.attempts.at(-1), one.name, approvedBy(one));
+    refill(this.element, [...this.lines.keys()], () => [...this.lines.values()]);
+    this.element.hidden = this.lines.size === 0;
   }
 }
 
-export function outcome(task: TaskView, attempt: AttemptView): string {
+function outcome(task: TaskView, attempt: AttemptView): string {
   const result = attempt.error ?? (attempt.status === 'done' ? '' : attempt.status);
   const files = attempt.changes.length > 0 ? `${several(attempt.changes.length, 'file')} changed` : '';
   return [result.split('\n')[0], ...cost(task, attempt), files].filter(Boolean).join(', ');
@@ -56,8 +62,4 @@ export async function fillIn(page: Page, into: HTMLElement, stage: StageView, at
       ...(attempt.changes.length > 0 ? [link('Show changes', () => page.command('showChanges', { stage: stage.id, attempt: attempt.n }))] : []),
     ),
   );
-}
-
-export function link(title: string, click: () => void): HTMLElement {
-  return make('button', { type: 'button', class: 'link', click }, title);
 }

@@ -1,10 +1,10 @@
 // A stage that is over: who approved it, what it left, and its attempts.
 
 import { refill } from '../element';
-import { make } from '../forms/dom';
+import { make, told } from '../dom';
 import { drawnStage, lastOf, Model, Page } from '../model';
+import { sentence } from '../words';
 import { fillIn } from './earlier';
-import { notice } from './said';
 
 export class Record {
   private readonly words = make('div');
@@ -17,9 +17,9 @@ export class Record {
     if (!stage) return;
     const last = lastOf(stage);
     refill(this.words, [stage.status, stage.reason, last?.note], () => [
-      stage.status === 'skipped' && notice('circle-slash', '', stage.reason ? `Skipped: ${stage.reason}` : 'This stage was skipped.'),
-      stage.status === 'approved' && stage.reason && notice('warning', 'warn', stage.reason),
-      last?.note && notice('info', '', last.note),
+      stage.status === 'skipped' && told('circle-slash', '', stage.reason ? `Skipped: ${stage.reason}` : 'This stage was skipped.'),
+      stage.status === 'approved' && stage.reason && told('warning', 'warn', sentence(stage.reason)),
+      last?.note && told('info', '', last.note),
     ]);
     const key = JSON.stringify([stage.id, last?.n, stage.status, stage.reason]);
     if (key === this.shown) return;

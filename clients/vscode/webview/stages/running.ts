@@ -1,11 +1,11 @@
 // A stage at work: how far it is, and what the agent did last.
 
-import type { Step } from '../../src/protocol';
+import type { StageView, Step } from '../../src/protocol';
 import { several } from '../../src/amounts';
 import { passing, refill } from '../element';
-import { icon, make } from '../forms/dom';
+import { icon, make } from '../dom';
 import { drawnStage, lastOf, Model, Page } from '../model';
-import { ago, lines } from '../words';
+import { ago, isAtWork, lines } from '../words';
 
 const ICONS: [RegExp, string][] = [
   [/^(edit|write|wrote|notebook|multiedit)/i, 'edit'],
@@ -31,10 +31,10 @@ export class Running {
     const { added, removed } = lines(attempt?.changes ?? []);
     const changed = attempt?.changes.length ?? 0;
     const steps = activity && activity.steps > 0 ? activity : null;
-    const facts = [activity?.step, activity?.steps, changed, added, removed, activity?.context_percent, stage?.status, stage?.reason, model.task.waiting_for !== null];
+    const facts = [activity === null, attempt?.session, activity?.step, activity?.steps, changed, added, removed, activity?.context_percent, stage?.status, stage?.reason, stage && isAtWork(stage), model.task.waiting_for !== null];
     refill(this.lead, facts, () => [
       stage?.status === 'checking' ? 'The checks are running. ' : '',
-      !activity && stage?.status !== 'checking' && !model.task.waiting_for ? stage?.reason || 'The agent is starting. ' : '',
+      !activity && stage?.status !== 'checking' && !model.task.waiting_for ? beginning(stage) : '',
       steps ? `Step ${Math.min(steps.step + 1, steps.steps)} of ${steps.steps}. ` : '',
       changed > 0 && `${several(changed, 'file')} changed, `,
       changed > 0 && make('span', { class: 'ok' }, `+${added}`),
@@ -62,6 +62,12 @@ export class Running {
     const words = [verb, ' ', open || (rest && (step.role === 'tool' ? make('code', {}, rest) : rest)), step.ok === false && make('span', { class: 'bad' }, ' failed')];
     return make('li', {}, icon(name, 'muted'), make('span', { class: 'what', title: step.text }, ...words), passing(() => ago(step.at), { class: 'muted' }));
   }
+}
+
+/** What there is to say before the agent has done anything. */
+function beginning(stage: StageView | undefined): string {
+  if (!stage || !isAtWork(stage)) return stage?.reason ?? '';
+  return lastOf(stage)?.session ? 'The agent is at work. ' : 'The agent is starting. ';
 }
 
 /** The word that says what was done, and what with. */

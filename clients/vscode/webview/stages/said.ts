@@ -1,24 +1,26 @@
 // Pictures that are a notice and little more: failed, to be retried, paused, expired, done, ahead, and the like.
 
 import { clock, oneLine, several } from '../../src/amounts';
-import type { PipelineStageView } from '../../src/protocol';
+import type { AttemptView, PipelineStageView, TaskView } from '../../src/protocol';
 import { passing, refill } from '../element';
-import { fresh, icon, make } from '../forms/dom';
+import { fresh, icon, make, told } from '../dom';
+import { inline } from '../forms/prose';
 import { drawnStage, lastOf, Model, offerOf, Page, Scene } from '../model';
-import { FORMATS, lines } from '../words';
-import { link } from './earlier';
+import { due, FORMATS, lines, sentence } from '../words';
 
 type Drawn = (Node | string | null | false)[];
 
-export function notice(name: string, role: string, ...paragraphs: (Node | string | null | false)[]): HTMLElement {
-  const drawn = paragraphs.filter((one): one is Node | string => Boolean(one));
-  return make('div', { class: `notice ${role}` }, icon(name, role), make('div', {}, ...drawn.map((one, at) => make('p', { class: at > 0 ? 'muted' : '', dir: 'auto' }, one))));
-}
+/** Where the person can say something at once, and what is asked. */
+const ASKED: Partial<Record<Scene, { label: string; hint: string }>> = {
+  failed: { label: 'What should the agent do differently?', hint: 'Goes into the next attempt, with the failure above' },
+  stopped: { label: 'What should the agent do differently?', hint: 'Goes into the next attempt' },
+  input: { label: 'What should the stage know?', hint: 'May be left empty' },
+};
 
 /** One of these pictures; a field in it keeps what is written there. */
 export class Said {
   private readonly words = make('div');
-  private readonly field: HTMLElement | null;
+  private readonly field: HTMLElement | undefined;
   readonly element: HTMLElement;
   readonly box: HTMLTextAreaElement | undefined;
 
@@ -27,12 +29,11 @@ export class Said {
     model: Model,
     onInput: () => void,
   ) {
-    const asked = scene === 'failed' ? ['What should the agent do differently?', 'Goes into the next attempt, with the failure above'] : scene === 'input' ? ['What should the stage know?', 'May be left empty'] : null;
-    this.field = null;
+    const asked = ASKED[scene];
     if (asked && (scene === 'input' || offerOf(model.task, 'redo'))) {
-      this.box = make('textarea', { id: fresh(), rows: 3, dir: 'auto', placeholder: asked[1] ?? '' });
+      this.box = make('textarea', { id: fresh(), rows: 3, dir: 'auto', placeholder: asked.hint });
       this.box.addEventListener('input', onInput);
-      this.field = make('div', { class: 'form field-only' }, make('div', { class: 'field' }, make('label', { for: this.box.id }, asked[0] ?? ''), this.box));
+      this.field = make('div', { class: 'field' }, make('label', { for: this.box.id }, asked.label), this.box);
     }
     this.element = make('div', {}, this.words, this.field);
   }
@@ -40,7 +41,7 @@ export class Said {
   show(model: Model, page: Page): void {
     const { task } = model;
     const stage = drawnStage(model);
-    const key = [task.state, task.state_since, task.error, task.reason, task.waiting_for, stage, task.decisions.length, task.metrics, Boolean(model.pipeline), task.branch];
+    const key = [task.state, task.state_since, task.terminal, task.error, task.reason, task.waiting_for, stage, task.decisions.length, task.metrics, Boolean(model.pipeline), task.branch];
     refill(this.words, key, () => this.draw(model, page).filter(Boolean));
   }
 
@@ -50,38 +51,30 @@ export class Said {
     const last = stage && lastOf(stage);
     switch (this.scene) {
       case 'failed': {
-        const why = oneLine(stage?.reason || task.waiting_for?.reason || last?.error || 'The stage failed.');
+        const why = oneLine(task.waiting_for?.reason || stage?.reason || last?.error || 'The stage failed.');
         const attempts = stage?.attempts.length ?? 0;
-        const where = last && last.changes.length > 0 ? 'its changes are in the files' : 'no file was changed';
-        const rest = `The agent has stopped after ${several(attempts, 'attempt')}; ${where}.`;
+        const rest = `The agent has stopped after ${several(attempts, 'attempt')}; ${whatIsLeft(last)}.`;
         const log = last?.error && oneLine(last.error) !== why ? last.error : '';
-        return [
-          notice('error', 'bad', why, attempts > 0 && rest, last?.hint ?? null),
-          log ? make('pre', { class: 'log', tabindex: 0 }, log) : null,
-        ];
+        return [told('error', 'bad', why, attempts > 0 && rest, last?.hint), log ? make('pre', { class: 'log', tabindex: 0 }, log) : null];
       }
-      case 'retry':
-        return [notice('history', 'warn', stage?.reason || 'The next attempt follows by itself.', last?.error && !(stage?.reason ?? '').includes(last.error) ? last.error : null)];
+      case 'stopped':
+        return [told('debug-stop', '', oneLine(task.waiting_for?.reason || 'It was stopped.'), `${sentence(whatIsLeft(last))} ${last?.hint ?? ''}`)];
+      case 'retry': {
+        const at = stage?.retry_at ?? 0;
+        return [told('history', 'warn', passing(() => `Attempt ${(last?.n ?? 0) + 1} starts ${due(at)}.`), stage?.reason)];
+      }
       case 'input':
         return [task.waiting_for?.reason ? make('p', { class: 'lead muted' }, task.waiting_for.reason) : null];
+      case 'terminal':
+        return [told('terminal', 'info', task.terminal?.words, 'Leaving the agent’s program there gives it back; until then no agent goes on with this task.')];
       case 'paused':
-        return [
-          notice(
-            'debug-pause',
-            'warn',
-            `Paused since ${clock(task.state_since)}. The conversation is kept for ${KEPT_HOURS} hours; `,
-            'After that the task expires: your files stay as they are, only the agent’s memory of the conversation ends.',
-          ),
-        ].map(one => {
-          one.querySelector('p')?.append(passing(() => remaining(task.state_since)));
-          return one;
-        });
+        return [told('debug-pause', 'warn', `Paused since ${clock(task.state_since)}.`, stage?.status === 'current' ? 'Resuming goes on with the same conversation. Your files stay as they are meanwhile.' : 'Resuming brings back what waited for you. Nothing is lost meanwhile.')];
       case 'expired':
-        return [notice('history', 'warn', `The pause ended at ${clock(task.state_since)}. Files and branch${task.branch ? ` ${task.branch}` : ''} are as you left them; the conversation is gone.`)];
+        return [told('history', 'warn', `The pause ended at ${clock(task.state_since)}. Files and branch${task.branch ? ` ${task.branch}` : ''} are as you left them; the conversation is gone.`)];
       case 'done':
         return done(model, page);
       case 'over':
-        return [notice(task.state === 'failed' ? 'error' : 'archive', task.state === 'failed' ? 'bad' : '', task.error ?? task.reason ?? (task.state === 'archived' ? 'This task is archived.' : 'This task was given up.'), task.branch && `Branch ${task.branch} and the files stay.`)];
+        return [over(task)];
       case 'ready':
       case 'ahead':
         return ahead(model);
@@ -91,12 +84,19 @@ export class Said {
   }
 }
 
-const KEPT_HOURS = 24;
-
-function remaining(since: number): string {
-  const minutes = Math.max(0, Math.floor((since + KEPT_HOURS * 3600 - Date.now() / 1000) / 60));
-  return minutes >= 60 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min are left.` : `${minutes} min are left.`;
+function whatIsLeft(last: AttemptView | undefined): string {
+  return last && last.changes.length > 0 ? 'its changes are in the files' : 'no file was changed';
 }
+
+function over(task: TaskView): HTMLElement {
+  const stay = task.branch ? `Branch ${task.branch} and the files stay.` : 'The files stay as they are.';
+  if (task.state === 'failed') return told('error', 'bad', sentence(task.error ?? task.reason ?? 'This task failed'), stay);
+  if (task.reason === ABANDONED) return told('circle-slash', '', 'This task was abandoned.', stay);
+  return told('archive', '', sentence(task.reason ?? 'This task is archived'), stay);
+}
+
+/** The reason of a task that was put away before it was done. */
+export const ABANDONED = 'abandoned';
 
 /** What a stage will do, when it comes to it. */
 function ahead(model: Model): Drawn {
@@ -115,6 +115,7 @@ function ahead(model: Model): Drawn {
     ['Document', known?.artifact ?? ''],
   ];
   return [
+    task.state === 'draft' && make('p', { class: 'lead muted' }, 'A draft: nothing runs before it is marked as ready.'),
     task.description && at === 0 && task.state !== 'taken' ? make('p', { class: 'described', dir: 'auto' }, task.description) : null,
     lead ? make('p', { class: 'lead muted' }, lead) : null,
     make('dl', { class: 'table' }, ...rows.filter(([, words]) => words).flatMap(([name, words]) => [make('dt', { class: 'muted' }, name), make('dd', {}, words)])),
@@ -146,26 +147,26 @@ function done(model: Model, page: Page): Drawn {
   const settled = task.decisions.filter(one => one.status === 'answered' || one.status === 'denied');
   const approvals = task.stages.filter(stage => stage.approval !== null);
   const redone = task.stages.reduce((sum, stage) => sum + Math.max(0, stage.attempts.length - 1), 0);
-  const yours = [several(approvals.length, 'approval'), redone ? several(redone, 'further attempt') : '', settled.length ? several(settled.length, 'answer') : ''];
+  const permissions = settled.filter(one => one.kind === 'permission').length;
+  const counts: [number, string][] = [[approvals.length, 'approval'], [redone, 'further attempt'], [settled.length - permissions, 'answer'], [permissions, 'permission']];
   const rows: [string, Node | string][] = [
     ...(files > 0 ? [['Files', `${files} changed`] as [string, string], ['Lines', span(added, removed)] as [string, Node]] : []),
-    ['Your decisions', yours.filter(Boolean).join(', ')],
+    ['Your decisions', counts.filter(([count]) => count > 0).map(([count, name]) => several(count, name)).join(', ') || 'none'],
   ];
   const decided = [
     ...approvals.map(stage => ({ at: stage.approval?.at ?? 0, name: 'pass', words: `${stage.name} approved`, more: stage.approval?.note ?? '' })),
-    ...settled.map(one => ({ at: one.answered ?? 0, name: one.kind === 'permission' ? 'shield' : 'comment', words: oneLine(one.text || one.what), more: oneLine(one.answer || one.status) })),
+    ...settled.map(one => ({ at: one.answered ?? 0, name: one.kind === 'permission' ? 'shield' : 'comment', words: oneLine(one.text || one.what), more: one.kind === 'permission' ? sentence(one.answer || one.status) : oneLine(one.answer || one.status) })),
   ].sort((a, b) => a.at - b.at);
   return [
-    notice('pass-filled', 'good', task.branch ? `All stages are done. The work is on ${task.branch}.` : 'All stages are done. The work is in the files of this folder.', null),
+    told('pass-filled', 'ok', task.branch ? `All stages are done. The work is on ${task.branch}.` : 'All stages are done. The work is in the files of this folder.'),
     make('dl', { class: 'table' }, ...rows.flatMap(([name, words]) => [make('dt', { class: 'muted' }, name), make('dd', {}, words)])),
     decided.length > 0 && make('h3', { class: 'sev muted' }, 'What you decided'),
     decided.length > 0 &&
       make(
         'ul',
-        { class: 'act' },
-        ...decided.map(one => make('li', {}, icon(one.name, 'muted'), make('span', { class: 'what', dir: 'auto' }, one.words, one.more && (/[.?!]$/.test(one.words) ? ' ' : ': '), one.more && make('b', {}, one.more)), make('time', { class: 'muted' }, clock(one.at)))),
+        { class: 'act decided' },
+        ...decided.map(one => make('li', {}, icon(one.name, 'muted'), make('span', { class: 'what', dir: 'auto', title: one.words }, inline(page, one.words), one.more && (/[.?!]$/.test(one.words) ? ' ' : ': '), one.more && make('b', {}, one.more)), make('time', { class: 'muted' }, clock(one.at)))),
       ),
-    files > 0 && make('p', { class: 'links' }, link('Show changes', () => page.command('showChanges'))),
   ];
 }
 

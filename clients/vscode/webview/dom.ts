@@ -1,7 +1,8 @@
-// Elements in one expression, and the few that all forms have in common.
+// Elements in one expression, and the few that all parts of the panel have in common.
 
 type Child = Node | string | null | undefined | false;
-type Attributes = Record<string, string | number | boolean | null | undefined | ((event: Event) => void)>;
+/** Null, undefined and false leave one out. */
+export type Attributes = Record<string, string | number | boolean | null | undefined | ((event: Event) => void)>;
 
 let count = 0;
 
@@ -33,6 +34,17 @@ export function link(title: string, act: () => void, more: Attributes = {}): HTM
 
 export function button(title: string, act: () => void, more: Attributes = {}): HTMLButtonElement {
   return make('button', { type: 'button', class: 'btn s', 'data-key': title, click: act, ...more }, title);
+}
+
+/** Something to be known before anything else: what it is about is said by its icon, and by the colour of its edge. */
+export function notice(name: string, role: string, ...children: Child[]): HTMLElement {
+  return make('div', { class: `notice ${role}` }, icon(name, role), make('div', {}, ...children));
+}
+
+/** The same of sentences; the first is the one that counts. */
+export function told(name: string, role: string, ...sentences: Child[]): HTMLElement {
+  const drawn = sentences.filter((one): one is Node | string => Boolean(one));
+  return notice(name, role, ...drawn.map((one, at) => make('p', { class: at > 0 ? 'muted' : '', dir: 'auto' }, one)));
 }
 
 /** Names what describes a control; none takes it away. */
