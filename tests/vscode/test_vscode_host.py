@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
+from rig.short_pipeline import short
 from rig.user import User
 from vscode_rig.workbench import Workbench
 
@@ -33,6 +34,8 @@ def test_in_the_extension_host(user: User, open_window: Callable[..., Workbench]
     shutil.copytree(CLIENT, extension, ignore=shutil.ignore_patterns("node_modules", "src", "*.vsix", "test"))
     _bundle(extension / "dist/host.js")
     shutil.copy(GOLDEN, user.project / "golden.json")
+    user.commit_all()
+    short(user)
     window = open_window()
     found = user.project / "results.json"
     host = window.server.url.removeprefix("http://")
@@ -45,7 +48,7 @@ def test_in_the_extension_host(user: User, open_window: Callable[..., Workbench]
     results = json.loads(found.read_text())
     failed = {name: said for name, said in results.items() if said != "ok"}
     assert not failed, "\n".join(f"{name}\n    {said}" for name, said in failed.items())
-    assert len(results) == 16
+    assert len(results) == 29
 
 
 def _bundle(into: Path) -> None:

@@ -9,10 +9,11 @@ import type { Orders } from './orders';
 import type { Outputs } from './output';
 import type { Pages } from './pages';
 import type { Panels } from './panel';
+import { placeIn } from './place';
 import type { PipelineFiles } from './pipelines';
 import type { DaemonView, RuleView, TaskView } from './protocol';
 import type { Server } from './server';
-import { documentOf, fileOf, isBelow, keyOf, newest, real, Tasks } from './tasks';
+import { documentOf, fileOf, keyOf, newest, Tasks } from './tasks';
 import { can, Node, TaskTree } from './tree';
 import type { Trust } from './trust';
 import { cut, oneLine, plain, unlinked } from './words';
@@ -128,7 +129,7 @@ export function register(parts: Parts): vscode.Disposable[] {
   command('newTask', async argument => {
     if (!orders.mayAct()) return;
     const at = given(argument);
-    const where = at['uri'] === undefined && at['project'] === undefined ? await newHere() : {};
+    const where = at['uri'] === undefined && at['project'] === undefined ? await newHere(here) : {};
     if (!where) return;
     const place = vscode.Uri.parse(String(at['uri'] ?? where['uri'] ?? ''));
     const pipeline = vscode.workspace.getConfiguration('promptside', place).get('pipeline.default', '');
@@ -214,7 +215,10 @@ export function register(parts: Parts): vscode.Disposable[] {
   command('comment.delete', note => comments.remove(note as Parameters<typeof comments.remove>[0]));
   command('sendComments', () => comments.send());
   command('history', argument => withTask(argument, () => true, task => pages.show('history', `Decisions of #${task.id}`, task.project, task.id)));
-  command('pipelines', () => pages.show('pipelines', 'Pipelines'));
+  command('pipelines', async () => {
+    const project = await here.project('The pipelines of which project?');
+    if (project !== undefined) await pages.show('pipelines', 'Pipelines', project);
+  });
   command('editPipeline', () => files.edit());
   command('newPipeline', () => files.create());
   command('editPrompt', () => files.prompt());
@@ -222,10 +226,9 @@ export function register(parts: Parts): vscode.Disposable[] {
 
   // --- the project and the machine ------------------------------------------------------------------------------
   command('rules', async () => {
-    // Of the task that is before the person, else of the window: what the server was shown last may be a file of the editor's own.
-    const folders = (vscode.workspace.workspaceFolders ?? []).map(folder => real(folder.uri.fsPath));
-    const task = here.active ?? here.panel ?? tasks.all.find(one => folders.some(folder => isBelow(folder, one.project) || isBelow(one.project, folder)));
-    const at = task ? { project: task.project } : {};
+    const project = await here.project('The permissions of which project?');
+    if (project === undefined) return;
+    const at = project ? { project } : {};
     const rules = await orders.ask(() => server.request<RuleView[]>('promptside/query', { type: 'rules', ...at }));
     if (!rules) return;
     if (rules.length === 0) {
@@ -241,17 +244,18 @@ export function register(parts: Parts): vscode.Disposable[] {
   });
   command('trust', argument => trust.show(String(given(argument)['project'] ?? '')));
   command('rehearse', async () => {
-    const folder = vscode.workspace.workspaceFolders?.[0];
-    if (!orders.mayAct() || !folder) return;
-    const own = (await vscode.workspace.fs.readDirectory(folder.uri)).filter(([name]) => !['.git', '.promptside'].includes(name));
+    const project = orders.mayAct() ? await here.project('Rehearse in which project?') : undefined;
+    if (!project) return;
+    const uri = vscode.Uri.file(project);
+    const own = (await vscode.workspace.fs.readDirectory(uri)).filter(([name]) => !['.git', '.promptside'].includes(name));
     if (own.length > 0) {
       const words = 'A rehearsal is played on a sample project, best in an empty folder. Here its edits are made only where they fit.';
       const answer = await vscode.window.showInformationMessage(words, 'Open Folder…', 'Rehearse Here');
       if (answer === 'Open Folder…') await vscode.commands.executeCommand('workbench.action.files.openFolder');
       if (answer !== 'Rehearse Here') return;
     }
-    const made = await orders.ask(() => server.order<{ task: number }>('newTask', { ...REHEARSAL, uri: folder.uri.toString() }));
-    const task = made && (await tasks.comes(() => tasks.ofFile(folder.uri).find(one => one.id === made.task)));
+    const made = await orders.ask(() => server.order<{ task: number }>('newTask', { ...REHEARSAL, uri: uri.toString() }));
+    const task = made && (await tasks.comes(() => tasks.ofFile(uri).find(one => one.id === made.task)));
     if (task) panels.show(task);
   });
   command('daemonStart', async () => {
@@ -368,17 +372,11 @@ async function closeTab(uri: string): Promise<void> {
   if (mine.length > 0) await vscode.window.tabGroups.close(mine);
 }
 
-/** Where a new task belongs: what is selected in a file of the window, else the folder; undefined if none was chosen. */
-async function newHere(): Promise<Given | undefined> {
+/** Where a new task belongs: at the cursor in a file of the window, else in the project; undefined if none was chosen. */
+async function newHere(here: Here): Promise<Given | undefined> {
   const editor = vscode.window.activeTextEditor;
-  if (editor?.document.uri.scheme === 'file' && vscode.workspace.getWorkspaceFolder(editor.document.uri)) {
-    const { start, end } = editor.selection;
-    const uri = editor.document.uri.toString();
-    if (editor.selection.isEmpty) return { uri };
-    return { uri, range: { start: { line: start.line, character: start.character }, end: { line: end.line, character: end.character } } };
-  }
-  const folders = vscode.workspace.workspaceFolders ?? [];
-  const folder = folders.length > 1 ? await vscode.window.showWorkspaceFolderPick({ placeHolder: 'A task for which project?' }) : folders[0];
+  if (editor?.document.uri.scheme === 'file' && vscode.workspace.getWorkspaceFolder(editor.document.uri)) return placeIn(editor);
+  const project = await here.project('A task for which project?');
   // The server takes the folder that a file is in; this one is ours, so nothing of it goes into the task.
-  return folder && { uri: vscode.Uri.joinPath(folder.uri, '.promptside', 'DESK.md').toString() };
+  return project ? { uri: vscode.Uri.joinPath(vscode.Uri.file(project), '.promptside', 'DESK.md').toString() } : project === '' ? {} : undefined;
 }

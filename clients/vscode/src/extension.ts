@@ -35,7 +35,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const comments = new LineComments(changes, tasks, orders);
   const pages = new Pages(running);
   const panels = new Panels({ server: running, tasks, here, orders }, vscode.Uri.joinPath(context.extensionUri, 'dist'));
-  const files = new PipelineFiles(running, tasks, orders);
+  const files = new PipelineFiles(running, here, orders);
   const trust = new Trust(running, tasks, orders);
   const agent = new Agent(running, tasks, tree);
   new Notices(tasks, tree, outputs, here);

@@ -6,7 +6,7 @@ import type { Outputs } from './output';
 import type { TaskView } from './protocol';
 import { documentOf, keyOf, stageOf, Tasks } from './tasks';
 import type { TaskTree } from './tree';
-import { cut, hasFailed, need, oneLine, several, unlinked } from './words';
+import { cut, hasFailed, need, oneLine, several, unlinked, wasStopped } from './words';
 
 const TOGETHER_MS = 400;
 
@@ -64,7 +64,7 @@ export class Notices {
   private say(): void {
     const fresh = this.fresh.filter(wait => this.waits(wait));
     this.fresh = [];
-    if (!vscode.workspace.getConfiguration('promptside').get('notify.toasts', true) || this.visible()) return;
+    if (this.visible() || !vscode.workspace.getConfiguration('promptside').get('notify.toasts', true)) return;
     const first = fresh[0];
     if (!first) return;
     if (fresh.length > 1) void this.several(fresh);
@@ -128,7 +128,8 @@ function waitsOf(task: TaskView): Wait[] {
   const waiting = task.waiting_for;
   if (!waiting) return [];
   const title = cut(task.title, 60);
-  const stage = stageOf(task)?.name ?? waiting.stage;
+  const now = stageOf(task);
+  const stage = now?.name ?? waiting.stage;
   const key = `${keyOf(task)} ${waiting.stage}`;
   const found: Wait[] = waiting.decisions
     .filter(one => one.kind === 'permission')
@@ -140,14 +141,13 @@ function waitsOf(task: TaskView): Wait[] {
       words: `${oneLine(one.text)} ${one.tool}: ${oneLine(one.what)}`,
     }));
   const questions = waiting.decisions.length - found.length;
-  const last = stageOf(task)?.attempts.at(-1);
   if (waiting.kind === 'decision') {
     const words = `The agent has ${several(questions, 'question')} about “${title}”. It waits.`;
     if (questions > 0) found.push({ key: `${key} questions ${waiting.since}`, task, kind: 'questions', decision: '', words });
   } else if (hasFailed(task)) {
-    const words = `“${title}”: ${stage} failed: ${need(waiting)}. ${oneLine(last?.hint ?? '')}`.trim();
-    if (last?.status !== 'stopped') found.push({ key: `${key} failed ${waiting.since}`, task, kind: 'failed', decision: '', words });
-  } else {
+    const words = `“${title}”: ${stage} failed: ${need(waiting)}. ${oneLine(now?.attempts.at(-1)?.hint ?? '')}`.trim();
+    found.push({ key: `${key} failed ${waiting.since}`, task, kind: 'failed', decision: '', words });
+  } else if (!now || !wasStopped(now)) {
     const words = `“${title}” waits for you: ${stage}, ${need(waiting)}.`;
     found.push({ key: `${key} ${waiting.kind} ${waiting.since}`, task, kind: 'gate', decision: '', words });
   }

@@ -6,6 +6,7 @@ import type { FormNews } from './ours';
 import type { DecisionView, Offer, TaskView } from './protocol';
 import { Given, Here } from './here';
 import { Refused, Server } from './server';
+import { placeIn } from './place';
 import { documentOf, isBelow, real, stageOf, Tasks } from './tasks';
 import { can } from './tree';
 import { cut, oneLine, plain, unlinked } from './words';
@@ -24,6 +25,8 @@ const SCOPES: [string, string, string][] = [
   ['always', 'Always in this project', 'Listed by “Show Permissions Given for Good”'],
 ];
 
+/** Refusals for what stands, or does not stand, in the document that waits. */
+const IN_THE_DOCUMENT = ['answer', 'form-grammar', 'gate-lacks', 'no-text', 'notes', 'too-many', 'unknown-item'];
 /** An attempt is what was ordered also if its clock is a little behind ours. */
 const SOONER_S = 2;
 /** How long it is said what follows from an order. */
@@ -132,21 +135,23 @@ export class Orders {
         ({ sent } = collected);
       }
     }
-    if (tag === 'run' || tag === 'redo' || tag === 'interrupt') Object.assign(order, this.selection(task, order));
+    const place = tag === 'run' || tag === 'redo' || tag === 'interrupt' ? this.place(task, order) : {};
     const wanted = WORDS[tag];
     if (wanted && order[wanted.field] === undefined && !order['comments'] && !order['fresh']) {
       if (wanted.document && (await this.noted(task))) return sent;
-      const words = await this.words(wanted, task);
+      const words = await this.words(wanted, task, place);
       if (words === undefined) return undefined;
-      if (words !== IN_DOCUMENT) order[wanted.field] = words;
+      if (words === IN_DOCUMENT) return sent; // where they can name a place themselves
+      order[wanted.field] = words;
     }
     if (tag === 'run' && task.waiting_for?.kind === 'input' && order['input'] === undefined) {
       const reason = oneLine(task.waiting_for.reason);
       const hint = { field: 'input', title: stageOf(task)?.name ?? 'Run', hint: reason || 'What should the stage know?', optional: true };
-      const words = await this.words(hint, task);
+      const words = await this.words(hint, task, place);
       if (words === undefined) return undefined;
       order['input'] = words;
     }
+    Object.assign(order, place);
     return sent;
   }
 
@@ -219,20 +224,12 @@ export class Orders {
     return true;
   }
 
-  /** What the person has selected in the source goes along, where it is of the task's project. */
-  private selection(task: TaskView, order: Given): Given {
+  /** Where the person is in the source goes along, if that is of the task's project. */
+  private place(task: TaskView, order: Given): Given {
     const editor = vscode.window.activeTextEditor;
-    if (order['uri'] !== undefined || !editor || editor.selection.isEmpty || editor.document.uri.scheme !== 'file') return {};
+    if (order['uri'] !== undefined || editor?.document.uri.scheme !== 'file') return {};
     const file = real(editor.document.uri.fsPath);
-    if (!isBelow(file, task.project) || isBelow(file, path.join(task.project, '.promptside'))) return {};
-    const { start, end } = editor.selection;
-    return {
-      uri: editor.document.uri.toString(),
-      range: {
-        start: { line: start.line, character: start.character },
-        end: { line: end.line, character: end.character },
-      },
-    };
+    return isBelow(file, task.project) && !isBelow(file, path.join(task.project, '.promptside')) ? placeIn(editor) : {};
   }
 
   /** Whether the document has notes for the agent: these are the words then, and the server takes them. */
@@ -249,16 +246,15 @@ export class Orders {
     }
   }
 
-  private words(wanted: (typeof WORDS)[string], task: TaskView): Promise<string | undefined> {
+  private words(wanted: (typeof WORDS)[string], task: TaskView, place: Given): Promise<string | undefined> {
     const box = vscode.window.createInputBox();
     box.title = `${wanted.title}: ${cut(task.title, 60)}`;
     box.placeholder = wanted.hint;
     box.ignoreFocusOut = true;
     const write: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon('edit'), tooltip: 'Write it in the document, where it may be longer' };
-    if (wanted.document) {
-      box.buttons = [write];
-      box.prompt = 'Longer words go into the document, behind >>';
-    }
+    if (wanted.document) box.buttons = [write];
+    const along = place['uri'] === undefined || vscode.window.activeTextEditor?.selection.isEmpty !== false ? '' : 'Your selection goes along.';
+    box.prompt = [along, wanted.document ? 'Longer words go into the document, behind >>' : ''].filter(Boolean).join(' ');
     return new Promise(resolve => {
       box.onDidAccept(() => {
         if (!box.value.trim() && !wanted.optional) {
@@ -303,9 +299,16 @@ export class Orders {
         this.say(error.sentence, ['Show', 'promptside.trust', { project: order['project'] }]);
         return false;
       default:
-        this.say(error.sentence, task?.waiting_for?.document ? ['Go There', 'promptside.showLack', { uri: documentOf(task).toString() }] : undefined);
+        this.say(error.sentence, this.lack(error.refusal.code, task));
         return false;
     }
+  }
+
+  /** Where that is mended for which an order was refused: in the document, if that is what is wrong, and it still waits. */
+  private lack(code: string, task?: TaskView): [string, string, unknown] | undefined {
+    const now = task && this.tasks.task(task.project, task.id);
+    if (!now?.waiting_for?.document || !IN_THE_DOCUMENT.includes(code)) return undefined;
+    return ['Go There', 'promptside.showLack', { uri: documentOf(now).toString() }];
   }
 
   /** M14: a stage that may write to what is unsaved here is not started unsaid. */

@@ -3,10 +3,13 @@
 import * as fs from 'node:fs/promises';
 import * as path from 'node:path';
 import './commands';
-import './selection';
 import './keys';
-import './program';
+import './notices';
+import './orders';
+import './selection';
 import './tree';
+import './waits';
+import './program'; // last: it leaves programs in the folder that are none
 import { performAll } from './suite';
 import { FOLDER } from './views';
 

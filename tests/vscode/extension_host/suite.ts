@@ -1,9 +1,9 @@
 // What the tests in the extension host have in common: they are collected here, and told one by one.
 
 import * as vscode from 'vscode';
-import type { News } from '../../../clients/vscode/src/server';
+import { News, Refused } from '../../../clients/vscode/src/server';
 import { Tasks } from '../../../clients/vscode/src/tasks';
-import type { TaskView } from '../../../clients/vscode/src/protocol';
+import type { Refusal, TaskView } from '../../../clients/vscode/src/protocol';
 
 const DEADLINE_MS = 40_000;
 const LOOK_MS = 100;
@@ -30,10 +30,14 @@ export async function performAll(): Promise<Record<string, string>> {
   return results;
 }
 
-/** Tasks that are told as the server tells them, by the test. */
+/** Tasks that are told as the server tells them, by the test; it takes what is ordered, or refuses it. */
 export class Feed {
   state = 'running';
   mismatch = '';
+  readonly ordered: [string, Record<string, unknown>][] = [];
+  /** What is answered to the next request of ours. */
+  answer: unknown;
+  refusal: Refusal | undefined;
   readonly tasks: Tasks;
   private readonly listeners = new Map<string, (news: never) => void>();
 
@@ -49,6 +53,16 @@ export class Feed {
     return { dispose: () => undefined };
   }
 
+  async order(name: string, given: Record<string, unknown>): Promise<unknown> {
+    if (this.refusal) throw new Refused(this.refusal);
+    this.ordered.push([name, given]);
+    return Promise.resolve(null);
+  }
+
+  async request(): Promise<unknown> {
+    return Promise.resolve(this.answer);
+  }
+
   tell<K extends keyof News>(method: K, news: News[K]): void {
     this.listeners.get(method)?.(news as never);
   }
@@ -56,6 +70,28 @@ export class Feed {
   task(view: TaskView): TaskView {
     this.tell('promptside/task', { project: view.project, seq: view.seq, task: view });
     return view;
+  }
+}
+
+/** A part of the editor's API in another's place, as long as `perform` takes. */
+export async function replaced<T extends object, K extends keyof T>(of: T, name: K, by: unknown, perform: () => Promise<void>): Promise<void> {
+  const before = of[name];
+  of[name] = by as T[K];
+  try {
+    await perform();
+  } finally {
+    of[name] = before;
+  }
+}
+
+/** A setting of the person's, as long as `perform` takes. */
+export async function set(name: string, value: unknown, perform: () => Promise<void>): Promise<void> {
+  const settings = () => vscode.workspace.getConfiguration('promptside');
+  await settings().update(name, value, vscode.ConfigurationTarget.Global);
+  try {
+    await perform();
+  } finally {
+    await settings().update(name, undefined, vscode.ConfigurationTarget.Global);
   }
 }
 
