@@ -21,11 +21,12 @@ def test_two_folders_and_a_third(user: User, open_window: Callable[..., Workbenc
     task(user, third, "Of the third")
     user.promptside("run", "1", cwd=first, code=None)
     window = open_window(workspace=workspace(user, first, second))
-    window.open_tasks()
+    window.see_status("1 waits for you")
+    window.palette("Focus on Tasks View")
+    expect(window.page.locator(".sidebar .monaco-list:focus")).to_be_visible()
     expect(window.row("Of the first")).to_contain_text("The First")
     expect(window.row("Of the second")).to_contain_text("second")
     expect(window.row("Of the third")).to_have_count(0)
-    window.see_status("1 waits for you")
 
     # Nothing is open: the only task that waits is meant.
     window.palette("Approve")
@@ -40,7 +41,7 @@ def test_two_folders_and_a_third(user: User, open_window: Callable[..., Workbenc
     # What is not about a task asks for the project, where nothing says which.
     window.command("View: Close All Editors")
     window.palette("Show Pipelines")
-    window.choose("first")
+    window.choose("The First")
     window.see_tab("Pipelines")
     window.command("View: Close All Editors")
     window.palette("New Task…")

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from rig.short_pipeline import short
@@ -17,6 +18,7 @@ from vscode_rig.workbench import Workbench
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "clients/vscode"
 GOLDEN = ROOT / "tests/protocol/golden/notice.taskChanged.json"
+TESTS = 29
 SWITCH = """
 const get = Element.prototype.getAttribute;
 Element.prototype.getAttribute = function (name) {
@@ -44,11 +46,17 @@ def test_in_the_extension_host(user: User, open_window: Callable[..., Workbench]
     window.page.add_init_script(SWITCH)
     query = urlencode({"folder": str(user.project), "payload": json.dumps(payload)})
     window.page.goto(f"{window.server.url}/?{query}")
-    window.until(found.exists)
-    results = json.loads(found.read_text())
+    for number in range(1, TESTS + 1):  # each may take the time that a step of a story may take
+        window.until(lambda number=number: found.exists() and len(_told(found)["results"]) >= number)
+    assert _told(found)["of"] == TESTS
+    results = _told(found)["results"]
     failed = {name: said for name, said in results.items() if said != "ok"}
     assert not failed, "\n".join(f"{name}\n    {said}" for name, said in failed.items())
-    assert len(results) == 29
+
+
+def _told(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(file.read_text())
+    return found
 
 
 def _bundle(into: Path) -> None:

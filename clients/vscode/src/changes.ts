@@ -164,9 +164,11 @@ export class ChangedFiles implements vscode.Disposable, vscode.QuickDiffProvider
     const paths = changes?.files.map(file => vscode.Uri.parse(file.uri).fsPath) ?? [];
     void vscode.commands.executeCommand('setContext', 'promptside.changed', paths.length > 0);
     void vscode.commands.executeCommand('setContext', 'promptside.changedPaths', paths);
-    if (!changes || !task) {
+    if (!changes || !task || changes.project !== this.source?.rootUri?.fsPath) {
       this.source?.dispose();
       this.source = this.group = undefined;
+    }
+    if (!changes || !task) {
       this.changed.fire();
       return;
     }

@@ -88,7 +88,7 @@ export class Here {
     const file = editor?.scheme === 'file' ? real(editor.fsPath) : '';
     const around = projects.filter(project => isBelow(file, project)).sort((a, b) => b.length - a.length);
     if (around[0] !== undefined || projects.length <= 1) return around[0] ?? projects[0] ?? '';
-    const items = projects.map(project => ({ label: plain(path.basename(project)), description: plain(path.dirname(project)), project }));
+    const items = projects.map(project => ({ label: plain(this.tasks.nameOf(project)), description: plain(path.dirname(project)), project }));
     return (await vscode.window.showQuickPick(items, { title }))?.project;
   }
 

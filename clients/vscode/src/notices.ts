@@ -1,7 +1,6 @@
 // When a message is shown: only if the person must act, nothing of ours is on the screen, and once for each wait.
 
 import * as vscode from 'vscode';
-import type { Here } from './here';
 import type { Outputs } from './output';
 import type { TaskView } from './protocol';
 import { documentOf, keyOf, stageOf, Tasks } from './tasks';
@@ -29,7 +28,6 @@ export class Notices {
     private readonly tasks: Tasks,
     private readonly tree: TaskTree,
     private readonly outputs: Outputs,
-    private readonly here: Here,
   ) {
     tasks.onChange(task => task && this.changed(task));
     vscode.window.onDidChangeWindowState(state => state.focused && this.soon());
@@ -78,7 +76,7 @@ export class Notices {
     return (
       this.tree.view.visible ||
       this.outputs.visible ||
-      this.here.panel !== undefined ||
+      vscode.window.tabGroups.all.some(({ activeTab }) => isPanel(activeTab)) ||
       vscode.window.visibleTextEditors.some(editor => this.tasks.ofDocument(editor.document.uri) !== undefined)
     );
   }
@@ -122,6 +120,11 @@ export class Notices {
     const now = this.tasks.task(wait.task.project, wait.task.id);
     return now !== undefined && waitsOf(now).some(one => one.key === wait.key);
   }
+}
+
+/** The panel, where it lies on top: one behind another tab shows nothing. */
+function isPanel(tab: vscode.Tab | undefined): boolean {
+  return tab?.input instanceof vscode.TabInputWebview && tab.input.viewType.endsWith('promptside.panel');
 }
 
 function waitsOf(task: TaskView): Wait[] {

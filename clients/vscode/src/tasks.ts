@@ -86,6 +86,11 @@ export class Tasks {
     return others.some(other => this.nameOf(other) === name) ? path.join(path.basename(path.dirname(project)), name) : name;
   }
 
+  /** As the window calls the folder, if it is one. */
+  nameOf(project: string): string {
+    return this.folders.find(folder => folder.path === project)?.name ?? path.basename(project);
+  }
+
   /** The projects of this window's folders; a folder that is none yet stands for itself. */
   get projects(): string[] {
     const known = [...new Set([...this.known.values()].map(task => task.project))];
@@ -152,11 +157,6 @@ export class Tasks {
       this.folders.length === 0 ||
       this.folders.some(folder => isBelow(project, folder.path) || isBelow(folder.path, project))
     );
-  }
-
-  /** As the window calls the folder, if it is one. */
-  private nameOf(project: string): string {
-    return this.folders.find(folder => folder.path === project)?.name ?? path.basename(project);
   }
 
   private look(): void {

@@ -14,8 +14,9 @@ import { performAll } from './suite';
 import { FOLDER } from './views';
 
 export async function run(): Promise<void> {
-  const results = await performAll();
   const file = path.join(FOLDER, 'results.json');
-  await fs.writeFile(`${file}.new`, JSON.stringify(results));
-  await fs.rename(`${file}.new`, file);
+  await performAll(async so => {
+    await fs.writeFile(`${file}.new`, JSON.stringify(so));
+    await fs.rename(`${file}.new`, file);
+  });
 }

@@ -49,9 +49,17 @@ test('nothing is said while something of ours is on the screen, nor where the pe
     feed.task(waiting({ id: 1, title: 'Seen' }));
     await until(() => screen.looked > 0 || undefined);
     screen.shown = false;
+    await vscode.commands.executeCommand('promptside.openPanel');
+    await until(() => vscode.window.tabGroups.activeTabGroup.activeTab?.input instanceof vscode.TabInputWebview || undefined);
+    const looked = screen.looked;
+    feed.task(waiting({ id: 4, title: 'Seen in the panel' }));
+    await until(() => screen.looked > looked || undefined);
+    await vscode.commands.executeCommand('workbench.action.closeAllEditors');
+    await until(() => vscode.window.tabGroups.activeTabGroup.activeTab === undefined || undefined);
     await set('notify.toasts', false, async () => {
+      const before = screen.looked;
       feed.task(waiting({ id: 2, title: 'Unwanted' }));
-      await until(() => screen.looked > 1 || undefined);
+      await until(() => screen.looked > before || undefined);
     });
     feed.task(waiting({ id: 3, title: 'Said' }));
     assert.match((await next(said))[0] ?? '', /^“Said” waits for you/);
@@ -70,7 +78,7 @@ async function told(perform: (told: Told) => Promise<void>): Promise<void> {
     said.push(words);
     return Promise.resolve(undefined);
   };
-  new Notices(feed.tasks, { view: screen } as unknown as Given[1], {} as Given[2], {} as Given[3]);
+  new Notices(feed.tasks, { view: screen } as unknown as Given[1], {} as Given[2]);
   await replaced(vscode.window, 'showInformationMessage', say, () =>
     replaced(vscode.window, 'showWarningMessage', say, () => perform({ feed, screen, said })));
   assert.deepEqual(said, []);

@@ -16,8 +16,14 @@ export function test(name: string, perform: Test): void {
   tests.push([name, perform]);
 }
 
-/** What became of each: `ok`, or why not. */
-export async function performAll(): Promise<Record<string, string>> {
+/** What became of each so far, of all there are: `ok`, or why not. */
+export interface Results {
+  of: number;
+  results: Record<string, string>;
+}
+
+/** Performs one after the other, and tells after each. */
+export async function performAll(tell: (so: Results) => Promise<void>): Promise<void> {
   const results: Record<string, string> = {};
   for (const [name, perform] of tests) {
     try {
@@ -26,8 +32,8 @@ export async function performAll(): Promise<Record<string, string>> {
     } catch (error) {
       results[name] = error instanceof Error ? (error.stack ?? error.message) : String(error);
     }
+    await tell({ of: tests.length, results });
   }
-  return results;
 }
 
 /** Tasks that are told as the server tells them, by the test; it takes what is ordered, or refuses it. */
