@@ -256,11 +256,11 @@ class Project:
         if isinstance(command, Approve):
             await self._notice_changes(number)
         terminal = await self._terminal(number, command, who)
-        by = Person(user=who.user, client=who.client)
+        by = _person(who)
 
         async def given(task: Task) -> Given:
             if isinstance(command, EditDraft) and command.answers:
-                await self._not_overtaken(task, command)
+                await self._not_overtaken(task, command, by)
             sheet = await asyncio.to_thread(self._sheet, task, command)
             untold = Untold()
             if isinstance(command, Redo):
@@ -329,7 +329,7 @@ class Project:
         if len(command.description) > DESCRIPTION_LIMIT:
             raise refused("too-large", f"The description is longer than {DESCRIPTION_LIMIT >> 20} MB.")
         settings, agent, pipeline = await asyncio.to_thread(self._made_of, command)
-        at, by = time.time(), Person(user=who.user, client=who.client)
+        at, by = time.time(), _person(who)
 
         def creation(number: int) -> TaskCreated:
             return TaskCreated(
@@ -402,13 +402,13 @@ class Project:
             case _:
                 return None
 
-    async def _not_overtaken(self, task: Task, command: EditDraft) -> None:
+    async def _not_overtaken(self, task: Task, command: EditDraft, by: Person) -> None:
         """Refuse answers to what somebody else has answered otherwise since the version they are based on (M10)."""
         form = find_form(task, command.document)
         if form is None or command.version in (-1, form.version):
             return
         rows = await self.store.facts_of(task.id)
-        said = await asyncio.to_thread(seen.overtaken, rows, form, command.version, command.answers)
+        said = await asyncio.to_thread(seen.overtaken, rows, form, command, by)
         if said:
             raise refused("changed-elsewhere", f"{said} Look again.", f"promptside open {task.id}")
 
@@ -508,6 +508,10 @@ class Project:
         task = self.loop.task(number)
         if task is not None:
             await self.world.notice(task)
+
+
+def _person(who: Who) -> Person:
+    return Person(user=who.user, client=who.client, process=who.pid)
 
 
 def _goes_on(task: Task) -> bool:

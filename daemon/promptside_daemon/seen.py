@@ -17,6 +17,7 @@ from promptside_daemon.engine.history import Version, versions
 from promptside_daemon.engine.task import FormState, Person
 from promptside_daemon.store.rows import JournalRow
 from promptside_protocol import forms
+from promptside_protocol.commands import EditDraft
 from promptside_protocol.pages.words import client_name
 from promptside_protocol.queries import ItemChange, Seen
 
@@ -43,8 +44,8 @@ def seen(since: tuple[Version, ...]) -> Seen | None:
     return Seen(version=first.version, attempt=first.attempt, answers=_plain(first), changes=changes(since))
 
 
-def changes(since: tuple[Version, ...]) -> tuple[ItemChange, ...]:
-    """By item, the last that was done to it; what was taken back meanwhile is no change."""
+def changes(since: tuple[Version, ...], *, but: Person | None = None) -> tuple[ItemChange, ...]:
+    """By item, the last that was done to it, if not by this person's window; what was taken back is no change."""
     if not since:
         return ()
     before, now = since[0].form, since[-1].form
@@ -54,7 +55,11 @@ def changes(since: tuple[Version, ...]) -> tuple[ItemChange, ...]:
     for was, version in pairwise(since):
         old, new = _plain(was.form), _plain(version.form)
         for ref in (*new, *(ref for ref in old if ref not in new)):
-            if _at(new, ref) != _at(old, ref):
+            if _at(new, ref) == _at(old, ref):
+                continue
+            if but is not None and but.process and version.by == but:
+                found.pop(ref, None)
+            else:
                 found[ref] = _change(ref, _done(now.definition, ref, old.get(ref), new.get(ref)), version)
         if old == new and was.form.shown != version.form.shown:
             found[""] = _change("", "The text was changed", version)
@@ -64,17 +69,19 @@ def changes(since: tuple[Version, ...]) -> tuple[ItemChange, ...]:
     return tuple(c for ref, c in found.items() if not ref or _at(first, ref) != _at(last, ref))
 
 
-def overtaken(rows: Iterable[JournalRow], form: FormState, version: int, answers: dict[str, Any]) -> str:
-    """What others did since a version to an item that is answered here, in a sentence; empty if nothing.
+def overtaken(rows: Iterable[JournalRow], form: FormState, edit: EditDraft, by: Person) -> str:
+    """What others did to an item since the version that an edit of it is based on, in a sentence; empty if nothing.
 
-    Of items that others left alone, and of those that they answered alike, nothing is said.
+    Of items that others left alone, and of those that they answered alike, nothing is said. Nor of what the same
+    window did last: who types faster than it is told has seen what they typed.
     """
+    version, answers = edit.version, edit.answers
     found = versions(events_of(rows), form.document)
     at = next((n for n, v in enumerate(found) if _is_version(v, form.attempt, version)), None)
     if at is None:
         return "The document was changed elsewhere after you opened it."
     now, own = _plain(form), _plain(msgspec.structs.replace(form, answers=answers))
-    changed = {change.ref: change.sentence for change in changes(found[at:])}
+    changed = {change.ref: change.sentence for change in changes(found[at:], but=by)}
     return next((changed[ref] for ref in answers if ref in changed and _at(now, ref) != _at(own, ref)), "")
 
 

@@ -318,18 +318,33 @@ class Documents:
             if held.apart:
                 return  # the person says first which of the two it is to be
             broken = any(p.severity == "error" for p in forms.parse(definition, text).problems)
-            if form.version != base.version or (broken and not whole):
-                await self._send_items(uri, held, text, broken=broken)
-                return
             try:
-                await self._edit(uri, form, text=text)
+                if form.version != base.version or (broken and not whole):
+                    await self._send_items(uri, held, text, broken=broken)
+                else:
+                    await self._edit(uri, form, text=text)
+                    await self._sent(uri, held, text)
             except Refused as refusal:
                 if refusal.refusal.code == "changed-elsewhere":
                     continue
                 raise
-            if await self._fetch(uri, since=False) is not None:
-                held.agree()
             return
+
+    async def _sent(self, uri: str, held: Held, text: str) -> None:
+        """The draft has become this text; what others answered while it was on its way is taken in."""
+        held.base_definition = held.definition
+        held.base = msgspec.structs.replace(
+            held.form, text=text, shown=forms.shown(held.definition, text), version=held.form.version + 1
+        )
+        now = await self._fetch(uri), self._server.document(uri)
+        if now[0] is None or now[1] is None:
+            return
+        if held.form.shown == held.base.shown:
+            held.agree()
+        elif held.form.seen is not None:
+            seen = held.form.seen
+            held.base = msgspec.structs.replace(held.base, version=seen.version, answers=seen.answers)
+            await self._take(uri, held, now[1])
 
     async def _send_items(self, uri: str, held: Held, text: str, *, broken: bool) -> None:
         """Send only the answers that are this buffer's, and take in what others answered."""
@@ -344,19 +359,22 @@ class Documents:
         }
         if changed:
             await self._edit(uri, theirs, answers=changed)
-            if await self._fetch(uri, since=False) is None:
-                return
+            if await self._fetch(uri, since=False) is None or self._server.document(uri) != text:
+                return  # what was typed meanwhile is sent in its turn
         target = text
-        if theirs.answers != base.answers:
+        if theirs.answers != base.answers or held.form.version > theirs.version + bool(changed):
             target = forms.apply(definition, text, forms.from_plain(definition, held.form.answers))
-        if not broken and forms.shown(definition, target) != held.form.shown:
-            if same_prose(held, theirs):
-                await self._edit(uri, held.form, text=target)
-                await self._fetch(uri, since=False)
-            else:
-                conflicts[""] = elsewhere(held, "")
+        rest = not broken and forms.shown(definition, target) != held.form.shown
+        if rest and not same_prose(held, theirs):
+            conflicts[""] = elsewhere(held, "")
+            rest = False
+        if rest:
+            await self._edit(uri, held.form, text=target)
         if target == text or await self.show(uri, target):
-            held.agree()
+            if rest:
+                await self._sent(uri, held, target)
+            else:
+                held.agree()
         held.conflicts = conflicts
 
     async def _edit(self, uri: str, form: Form, **what: Any) -> None:
@@ -429,8 +447,7 @@ class Documents:
             held, text = await self._fetch(uri, since=False), self._server.document(uri)
             if held is not None and text is not None:
                 await self._edit(uri, held.form, text=text)
-                if await self._fetch(uri, since=False) is not None:
-                    held.agree()
+                await self._sent(uri, held, text)
         self.tell(uri)
 
     async def take_theirs(self, uri: str) -> bool:

@@ -26,7 +26,7 @@ def implemented(nvim: Neovim, at_stage: AtStage) -> None:
 def test_a_permission_allowed_for_good_is_listed_and_removed(nvim: Neovim, at_stage: AtStage) -> None:
     """ST-14"""
     asked_for_permission(nvim, at_stage)
-    assert nvim.lua("return require('promptside').statusline()") == "[!1]"
+    until(lambda: nvim.lua("return require('promptside').statusline()") == "[!1]")
     nvim.do("allow always")
     nvim.waits("implementation")
     nvim.do("rules")

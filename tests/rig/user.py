@@ -15,9 +15,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
+from unittest import mock
 
+import msgspec
 from msgspec import Struct
 from rig.scratch import scratch
+
+from promptside_protocol import connect
+from promptside_protocol.blocking import request
+from promptside_protocol.errors import PromptsideError
+from promptside_protocol.queries import GetTask
 
 DEADLINE_SECONDS = 60.0
 LEAVING_SECONDS = 60.0
@@ -176,12 +183,26 @@ class User:
         """One stage of the task."""
         return next(stage for stage in self.task(number)["stages"] if stage["id"] == name)
 
+    def look(self, number: int = 1) -> Any:
+        """The task as the daemon has it, asked without starting a program."""
+        with mock.patch.dict(os.environ, self.environment, clear=True):
+            query = GetTask(project=str(self.project.resolve()), task=number)
+            return msgspec.json.decode(
+                msgspec.json.encode(request(connect.hello("terminal"), query, start=False))
+            )
+
     def until(self, condition: Callable[[Any], object], number: int = 1) -> Any:
         """The task when it fulfils the condition; looked at whenever `watch` says that something happened."""
         with self.start("watch", str(number), "--json") as watch:
-            while not condition(view := self.task(number)):
+            while not condition(view := self._seen(number)):
                 assert watch.line() is not None, f"the task rests, and this never came: {json.dumps(view)}"
         return view
+
+    def _seen(self, number: int) -> Any:
+        try:
+            return self.look(number)
+        except PromptsideError:  # the daemon is gone; a command starts it again
+            return self.task(number)
 
     def waits(self, kind: str, number: int = 1) -> Any:
         """What the task waits for, when it waits for this."""

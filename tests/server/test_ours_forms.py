@@ -128,6 +128,15 @@ def test_points_are_answered_in_parts_and_the_later_of_two_answers_is_refused(us
         tick = f"- [x] **{ref}**"
         text = await one.turned(uri, lambda text: "see #4" in text and tick in text)
         assert "  - Note: see #4" in text, "the buffer follows"
+        # What was typed in the same window since is no quarrel, however old the form is that a panel has.
+        since = len(one.heard)
+        one.replace(uri, "see #4", "see #5")
+        await told(one, lambda f: f["version"] == form["version"] + 1, since)
+        since = len(one.heard)
+        late = {"uri": uri, "id": ref, "version": form["version"], "attempt": form["attempt"]}
+        await one.ask("promptside/answer", {**late, "value": {"note": "see #6"}})
+        await told(one, lambda f: item(f, ref)["answer"]["note"] == "see #6", since)
+        await one.turned(uri, lambda text: "see #6" in text)
         # What is typed into the buffer is what the form says, before anything is sent.
         since = len(one.heard)
         one.replace(uri, tick, tick.replace("x", "y", 1))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 from rig.user import User
+from vscode_rig.panel import page_of
 from vscode_rig.stories import bring_to, new_task, sample
 from vscode_rig.workbench import Workbench
 
@@ -79,7 +80,7 @@ def test_picture_of_the_panel(user: User, open_window: Callable[..., Workbench])
     )
     window.open_tasks()
     window.palette("Open Pipeline Panel")
-    frame = window.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+    frame = page_of(window.page)
     frame.get_by_role("radio").first.click()
     expect(frame.locator(".main")).to_contain_text("1 of 1 selected")
     window.page.mouse.move(1200, 780)

@@ -10,12 +10,18 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 from rig.user import User
-from vscode_rig.stories import TITLE, look, new_task, sample, waits
+from vscode_rig.panel import Panel
+from vscode_rig.stories import TITLE, new_task, sample, waits
 from vscode_rig.workbench import Workbench
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "neovim"))
 
-from nvim_editor import INIT, nvim_binary, until
+from nvim_editor import INSTALLED, nvim_binary, until
+
+LISTEN = """() => window.addEventListener('message', ({ data }) => {
+    if (data.type === 'shown') window.heard = data.task;
+})"""
+"""Keep the view that the panel is told."""
 
 
 class Beside:
@@ -25,7 +31,7 @@ class Beside:
         self._user = user
         self._socket = user.base / "nvim.sock"
         script = user.base / "init.lua"
-        script.write_text(INIT, encoding="utf-8")
+        script.write_text(INSTALLED, encoding="utf-8")
         words = [
             "--headless",
             "--listen",
@@ -77,21 +83,27 @@ def nvim(user: User) -> Iterator[Beside]:
 def test_one_task_in_three_clients(user: User, nvim: Beside, open_window: Callable[..., Workbench]) -> None:
     window = open_window()
     window.open_tasks()
+    window.row(TITLE).click()
+    panel = Panel(window)
+    panel.at("Research")
+    panel.frame.locator("body").evaluate(LISTEN)
 
     def same(words: str) -> None:
-        """Neovim has the daemon's view whole; the window says it in its row; the terminal prints it."""
-        window.until(lambda: _plain(nvim.view) == _plain(look(user)))
+        """Each has the daemon's view whole: Neovim, the window's panel, and the terminal that prints it."""
         row = window.page.locator(f".sidebar .monaco-list-row[aria-label^='{TITLE}, {words}']")
         expect(row).to_be_visible()
-        assert _plain(user.task()) == _plain(look(user)) == _plain(nvim.view)
+        window.until(lambda: _plain(user.look()) == _plain(nvim.view) == _plain(heard()))
+        assert _plain(user.task()) == _plain(user.look()) == _plain(nvim.view) == _plain(heard())
 
-    same("ready")
+    def heard() -> Any:
+        return panel.frame.locator("body").evaluate("() => window.heard")
+
     nvim.do("run")
     waits(window, user, "research", "decision")
     same("waits for you, Research, 1 question")
     window.palette("Take the Recommended Answers")
     window.until(
-        lambda: any(o["command"] == "promptside.send" and not o["blocked"] for o in look(user)["offers"])
+        lambda: any(o["command"] == "promptside.send" and not o["blocked"] for o in user.look()["offers"])
     )
     same("waits for you, Research, 1 question")
     window.palette("Send Answers")
@@ -108,7 +120,7 @@ def test_one_task_in_three_clients(user: User, nvim: Beside, open_window: Callab
     same("waits for you, Planning, your approval")
     window.palette("Redo Stage with Feedback…")
     window.fill("Put the tests first.")
-    window.until(lambda: len(look(user)["stages"][2]["attempts"]) == 2)
+    window.until(lambda: len(user.look()["stages"][2]["attempts"]) == 2)
     waits(window, user, "planning")
     same("waits for you, Planning, your approval")
     window.picture("three")

@@ -12,13 +12,18 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import FrameLocator, Locator, expect
+from playwright.sync_api import Locator, expect
 from rig.user import User
+from vscode_rig.panel import Panel
 from vscode_rig.stories import sample
 from vscode_rig.workbench import Workbench
 
 TITLE = "Leave common words out"
-PLAIN = {"editor.autoClosingBrackets": "never", "editor.autoSurround": "never"}
+PLAIN = {
+    "editor.autoClosingBrackets": "never",
+    "editor.autoSurround": "never",
+    "promptside.output.open": "never",
+}
 """What is typed is what stands there."""
 QUESTIONS = [
     {
@@ -141,27 +146,25 @@ def asks(recording: Path) -> None:
     )
 
 
-class Panel:
+class Form(Panel):
     """The pipeline panel in a window, with the document that waits beside it."""
 
-    def __init__(self, user: User, window: Workbench) -> None:
+    def __init__(self, user: User, window: Workbench, document: str = "") -> None:
+        super().__init__(window)
         self.user = user
-        self.window = window
-        self.page = window.page
+        self.form: Locator = self.frame.locator(".form:not(.permissions)")
+        self.document = self.page.locator(".editor-group-container").first
         window.open_tasks()
         window.see_row(TITLE)
-        window.row(TITLE).click()
-        expect(self.page.locator(".tabs-container .tab.active", has_text=".md")).to_be_visible()
-        self.document = self.page.locator(".editor-group-container").first
-        window.palette("Open Pipeline Panel")
-        self.frame: FrameLocator = self.page.frame_locator("iframe.webview.ready").frame_locator(
-            "#active-frame"
-        )
-        self.form: Locator = self.frame.locator(".form:not(.permissions)")
+        if document:
+            window.row(TITLE).click()
+            expect(self.page.locator(".tabs-container .tab.active", has_text=document)).to_be_visible()
+        else:
+            window.open_file("README.md")
+        self.open()
         expect(self.frame.locator(".form").first).to_be_attached()
-        if self.page.locator(".editor-group-container").count() == 1:
-            self.command("View: Move Editor into Right Group")
-            expect(self.page.locator(".editor-group-container")).to_have_count(2)
+        self.command("View: Move Editor into Right Group")
+        expect(self.page.locator(".editor-group-container")).to_have_count(2)
 
     def command(self, title: str) -> None:
         """A command of the editor's own; a key that is pressed while focus moves may go nowhere."""
@@ -220,18 +223,6 @@ class Panel:
         """The answers as the daemon has them."""
         return self.user.promptside("open", "1", "--json", more={"EDITOR": "true"}).data["answers"]
 
-    def press(self, title: str) -> None:
-        """A button below the form, which is not blocked now."""
-        button = self.frame.get_by_role("button", name=re.compile(f"^{title}"))
-        expect(button).not_to_have_attribute("aria-disabled", "true")
-        button.click()
-
-    def blocked(self, title: str, reason: str) -> None:
-        """A button that says why it can't be pressed now; pressed all the same, it changes nothing."""
-        button = self.frame.get_by_role("button", name=re.compile(f"^{title}"))
-        expect(button).to_have_attribute("aria-disabled", "true")
-        expect(self.frame.locator("body")).to_contain_text(reason)
-
     def caret(self) -> int:
         """Where the caret is in the text box that has focus in the panel."""
         place = "document.activeElement.selectionStart"
@@ -266,7 +257,7 @@ def test_questions_and_options_by_mouse(user: User, open_window: Callable[..., W
     """What is done in the panel stands in the document at once, and the other way about."""
     every_form(user)
     user.promptside("run", "1", code=None)
-    panel = Panel(user, open_window(settings=PLAIN))
+    panel = Form(user, open_window(settings=PLAIN), "01-research-questions-1.md")
     questions(panel)
     panel.opens("text")
     expect(panel.form.locator(".document")).not_to_be_empty()
@@ -296,7 +287,7 @@ def test_questions_and_options_by_mouse(user: User, open_window: Callable[..., W
     panel.window.picture("parts")
 
 
-def questions(panel: Panel) -> None:
+def questions(panel: Form) -> None:
     """One, any and a text: from here into the document, from there to here."""
     form = panel.form
     expect(form).to_contain_text("Where should the words come from?")
@@ -352,7 +343,7 @@ def test_permission_checklist_and_fields_by_key(user: User, open_window: Callabl
         user.promptside("skip", "1", "--reason", "Not here.", code=None)
     user.promptside("run", "1", code=None)
     user.waits("decision")
-    panel = Panel(user, open_window(settings=PLAIN))
+    panel = Form(user, open_window(settings=PLAIN))
     permission(panel)
     user.until(lambda task: (task["waiting_for"] or {}).get("kind") == "gate")
     panel.press("Approve")
@@ -367,7 +358,7 @@ def test_permission_checklist_and_fields_by_key(user: User, open_window: Callabl
     user.until(lambda task: task["state"] == "completed")
 
 
-def permission(panel: Panel) -> None:
+def permission(panel: Form) -> None:
     """Denied with a word, by key."""
     card = panel.frame.locator(".permission")
     expect(card).to_contain_text("The agent wants to run python3 -m unittest in Implementation.")
@@ -392,7 +383,7 @@ def permission(panel: Panel) -> None:
     assert (asked["status"], asked["answer"]) == ("denied", "denied: Run one test only.")
 
 
-def checklist(panel: Panel) -> None:
+def checklist(panel: Form) -> None:
     """Ticks, a note and a place, and a line that can't be read."""
     form, keys = panel.form, panel.page.keyboard
     expect(form.locator(":checked")).to_have_count(0)
@@ -426,7 +417,7 @@ def checklist(panel: Panel) -> None:
     expect(form.get_by_text("W2 is not ticked.")).to_have_count(0)
 
 
-def fields(panel: Panel) -> None:
+def fields(panel: Form) -> None:
     """Each kind of field, and one that is missing."""
     form, keys = panel.form, panel.page.keyboard
     panel.enter(form.get_by_label("Title"))
@@ -442,10 +433,14 @@ def fields(panel: Panel) -> None:
     panel.window.picture("fields")
     expect(form.get_by_label("feature")).to_be_focused()
     keys.press("ArrowDown")
-    form.get_by_role("radiogroup", name="Breaking").get_by_label("No").focus()
+    expect(form.get_by_label("fix")).to_be_checked()
+    breaking = form.get_by_role("radiogroup", name="Breaking")
+    breaking.get_by_label("No").focus()
     keys.press("ArrowUp")
+    expect(breaking.get_by_label("Yes")).to_be_checked()
     form.get_by_label("web").focus()
     keys.press("Space")
+    expect(form.get_by_label("web")).to_be_checked()
     form.get_by_label("Reviewers").focus()
     keys.type("ada")
     keys.press("Enter")

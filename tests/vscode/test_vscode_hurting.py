@@ -6,6 +6,7 @@ from collections.abc import Callable
 from playwright.sync_api import FrameLocator, Locator, expect
 from rig.many_tasks import HEBREW, LONG, MARKED, NAMES, STAGES, long_pipeline, many_tasks
 from rig.user import User
+from vscode_rig.panel import page_of
 from vscode_rig.workbench import Workbench
 
 THEMES = {
@@ -94,7 +95,7 @@ def the_choice(window: Workbench) -> None:
 
 
 def the_panel(window: Workbench) -> FrameLocator:
-    panel = window.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+    panel = page_of(window.page)
     expect(panel.locator(".host .stage h2")).to_be_visible()
     return panel
 

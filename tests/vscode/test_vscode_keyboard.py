@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import Locator, expect
 from rig.user import User
-from vscode_rig.stories import TITLE, look, sample, waits
+from vscode_rig.panel import page_of
+from vscode_rig.stories import TITLE, sample, waits
 from vscode_rig.workbench import Workbench
 
 WRITTEN = {"## Title": TITLE, "## Description": "Let me name words.", "## Agent": "rehearsal-fast:standard"}
@@ -19,8 +20,7 @@ class Keyboard:
         self.window = window
         self.user = user
         self.keys = window.page.keyboard
-        frame = window.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
-        self.main = frame.locator(".main")
+        self.main = page_of(window.page).locator(".main")
 
     def draft(self) -> None:
         """A task, as its draft wants it; then it is created and run."""
@@ -120,7 +120,7 @@ def test_standard_with_the_keyboard_only(user: User, open_window: Callable[..., 
     window.picture("planning")
     window.typed("Redo Stage with Feedback…")
     window.pick("Put the tests first.")
-    window.until(lambda: len(look(user)["stages"][2]["attempts"]) == 2)
+    window.until(lambda: len(user.look()["stages"][2]["attempts"]) == 2)
     window.see_tab("Planning 2")
     waits(window, user, "planning")
     expect(window.lens("Attempt 2")).to_be_visible()
@@ -144,8 +144,8 @@ def test_standard_with_the_keyboard_only(user: User, open_window: Callable[..., 
     window.picture("checklist")
     person.enter(approve)
     person.enter(person.panel("pr-preparation", "PR Preparation", "Approve"))
-    window.until(lambda: look(user)["state"] == "completed")
+    window.until(lambda: user.look()["state"] == "completed")
     expect(person.main.locator(".stage h2")).to_have_text("Done")
     window.picture("done")
-    for stage in look(user)["stages"]:
+    for stage in user.look()["stages"]:
         assert stage["status"] in ("approved", "skipped"), stage["id"]

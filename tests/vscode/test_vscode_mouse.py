@@ -1,38 +1,12 @@
 """A whole run of `standard` with the mouse: all that it takes is in the view and in the panel (ED-7, ST-11)."""
 
-import re
 from collections.abc import Callable
 
-from playwright.sync_api import FrameLocator, Locator, expect
+from playwright.sync_api import expect
 from rig.user import User
+from vscode_rig.panel import Panel
 from vscode_rig.stories import TITLE, new_task, sample
 from vscode_rig.workbench import Workbench
-
-
-class Panel:
-    """The panel, by what is read and clicked in it."""
-
-    def __init__(self, window: Workbench) -> None:
-        self.frame: FrameLocator = window.page.frame_locator("iframe.webview.ready").frame_locator(
-            "#active-frame"
-        )
-
-    def at(self, stage: str) -> None:
-        """The stage that is drawn."""
-        expect(self.frame.locator(".stage h2")).to_have_text(stage)
-
-    def see(self, words: str) -> None:
-        expect(self.frame.locator(".main")).to_contain_text(words)
-
-    def button(self, title: str) -> Locator:
-        named = re.compile(f"^{re.escape(title)}")
-        return self.frame.get_by_role("group", name="Decide").get_by_role("button", name=named)
-
-    def press(self, title: str) -> None:
-        """What can be decided now."""
-        button = self.button(title)
-        expect(button).not_to_have_attribute("aria-disabled", "true")
-        button.click()
 
 
 def test_standard_with_the_mouse_only(user: User, open_window: Callable[..., Workbench]) -> None:
@@ -52,8 +26,7 @@ def test_standard_with_the_mouse_only(user: User, open_window: Callable[..., Wor
     user.waits("gate")
     panel.press("Approve")
     panel.at("High-Level Approaches")
-    expect(panel.button("Approve")).to_have_attribute("aria-disabled", "true")
-    panel.see("Select 1 option to approve.")
+    panel.blocked("Approve", "Select 1 option")
     panel.frame.get_by_role("radio").first.click()
     panel.see("1 of 1 selected")
     window.picture("options")
@@ -65,11 +38,10 @@ def test_standard_with_the_mouse_only(user: User, open_window: Callable[..., Wor
     user.until(lambda task: len(task["stages"][2]["attempts"]) == 2 and task["waiting_for"] is not None)
     panel.see("Attempt 2")
     # An earlier stage is looked at beside the one that waits.
-    stages = panel.frame.get_by_role("navigation", name="Stages")
-    stages.get_by_role("button", name=re.compile(", Research")).click()
+    panel.stage("Research").click()
     panel.at("Research")
     window.picture("earlier")
-    stages.get_by_role("button", name=re.compile(", Planning")).click()
+    panel.stage("Planning").click()
     panel.press("Approve")
     panel.at("Implementation")
     window.picture("permission")

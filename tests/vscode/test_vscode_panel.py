@@ -3,8 +3,9 @@
 import re
 from collections.abc import Callable
 
-from playwright.sync_api import FrameLocator, Locator, expect
+from playwright.sync_api import expect
 from rig.user import User
+from vscode_rig.panel import Panel
 from vscode_rig.stories import TITLE, bring_to, new_task, sample
 from vscode_rig.workbench import Workbench
 
@@ -12,43 +13,21 @@ THEMES = {"light": "Light Modern", "high-contrast": "Dark High Contrast", "dark"
 """The end of the class that the editor gives the page, and the theme's title."""
 
 
-class Panel:
-    """The panel that is open in a window."""
+def opened(window: Workbench, *, side_bar: bool = False) -> Panel:
+    """The panel, opened by the palette; without the side bar, unless it is wanted."""
+    panel = Panel(window)
+    panel.open()
+    if not side_bar:
+        window.command("View: Toggle Primary Side Bar Visibility")
+        expect(window.page.locator(".part.sidebar")).to_be_hidden()
+    return panel
 
-    def __init__(self, window: Workbench, *, side_bar: bool = False) -> None:
-        self.window = window
-        self.page = window.page
-        window.palette("Open Pipeline Panel")
-        self.frame: FrameLocator = self.page.frame_locator("iframe.webview.ready").frame_locator(
-            "#active-frame"
-        )
-        expect(self.frame.locator(".host")).to_be_visible()
-        if not side_bar:
-            window.command("View: Toggle Primary Side Bar Visibility")
-            expect(self.page.locator(".part.sidebar")).to_be_hidden()
 
-    def reload(self) -> None:
-        """The window anew, as a person does it: the editor keeps its state first."""
-        with self.page.expect_navigation():
-            self.window.command("Developer: Reload Window", asks=True)
-        self.page.wait_for_selector(".monaco-workbench .activitybar")
-
-    def button(self, title: str) -> Locator:
-        return self.frame.get_by_role("group", name="Decide").get_by_role(
-            "button", name=re.compile(f"^{title}")
-        )
-
-    def stage(self, name: str) -> Locator:
-        return self.frame.get_by_role("navigation", name="Stages").get_by_role(
-            "button", name=re.compile(f"^Stage . of ., {name}")
-        )
-
-    def shows(self, words: str) -> None:
-        expect(self.frame.locator(".main")).to_contain_text(words)
-
-    def titled(self, name: str) -> None:
-        """The stage that is drawn."""
-        expect(self.frame.locator(".stage h2")).to_have_text(name)
+def reload(window: Workbench) -> None:
+    """The window anew, as a person does it: the editor keeps its state first."""
+    with window.page.expect_navigation():
+        window.command("Developer: Reload Window", asks=True)
+    window.page.wait_for_selector(".monaco-workbench .activitybar")
 
 
 def test_panel_before_and_while_a_stage_runs(user: User, open_window: Callable[..., Workbench]) -> None:
@@ -57,7 +36,7 @@ def test_panel_before_and_while_a_stage_runs(user: User, open_window: Callable[.
     window = open_window()
     window.open_tasks()
     expect(window.page.locator(".sidebar", has_text="No task yet").first).to_be_visible()
-    panel = Panel(window, side_bar=True)
+    panel = opened(window, side_bar=True)
     expect(panel.frame.get_by_role("heading", name="No task yet")).to_be_visible()
     window.picture("empty")
     new_task(user, agent="rehearsal:standard")
@@ -66,22 +45,22 @@ def test_panel_before_and_while_a_stage_runs(user: User, open_window: Callable[.
     expect(panel.button("Run Research")).to_be_visible()
     window.picture("ready")
     panel.stage("Security Review").click()
-    panel.titled("Security Review")
-    panel.shows("a checklist")
+    panel.at("Security Review")
+    panel.see("a checklist")
     window.picture("ahead")
     panel.button("Back to Research").click()
     panel.frame.locator("body").press("Control+Enter")
     expect(panel.button("Stop")).to_be_visible()
-    panel.shows("Last actions")
+    panel.see("Last actions")
     window.picture("running")
-    panel.reload()
-    panel.titled("Research")
+    reload(window)
+    panel.at("Research")
     expect(panel.frame.locator(".head h1")).to_contain_text(TITLE)
     user.kill(user.daemon())
     expect(panel.frame.get_by_role("heading", name="The Promptside daemon is not running")).to_be_visible()
     window.picture("down")
     panel.frame.get_by_role("button", name="Start it").click()
-    panel.titled("Research")
+    panel.at("Research")
 
 
 def open_task(window: Workbench) -> Panel:
@@ -89,7 +68,7 @@ def open_task(window: Workbench) -> Panel:
     window.page.keyboard.press("Control+k")
     window.page.keyboard.press("Control+w")
     expect(window.page.locator("iframe.webview")).to_have_count(0)
-    return Panel(window)
+    return opened(window)
 
 
 def test_panel_at_gates(user: User, open_window: Callable[..., Workbench]) -> None:
@@ -100,14 +79,10 @@ def test_panel_at_gates(user: User, open_window: Callable[..., Workbench]) -> No
     window = open_window()
     window.open_tasks()
     window.see_row(TITLE)
-    panel = Panel(window)
-    panel.titled("High-Level Approaches")
-    approve = panel.button("Approve")
-    expect(approve).to_have_attribute("aria-disabled", "true")
-    expect(panel.frame.get_by_role("group", name="Decide").get_by_role("status")).to_contain_text(
-        "Select 1 option"
-    )
-    approve.focus()
+    panel = opened(window)
+    panel.at("High-Level Approaches")
+    panel.blocked("Approve", "Select 1 option")
+    panel.button("Approve").focus()
     panel.page.keyboard.press("Enter")
     assert user.stage("high-level-approaches")["status"] == "waiting"
     panel.frame.get_by_role("radio").first.check()
@@ -123,18 +98,18 @@ def test_panel_at_gates(user: User, open_window: Callable[..., Workbench]) -> No
     panel.page.set_viewport_size({"width": 1280, "height": 500})
     # What is drawn, and how far down, is the same after a reload.
     panel.stage("Research").click()
-    panel.titled("Research")
+    panel.at("Research")
     expect(panel.frame.locator(".main .document")).to_be_visible()
     panel.frame.locator(".main").evaluate("main => main.scrollTo(0, 120)")
     expect(panel.frame.locator(".main")).to_have_js_property("scrollTop", 120)
-    panel.reload()
-    panel.titled("Research")
+    reload(window)
+    panel.at("Research")
     expect(panel.frame.locator(".main")).to_have_js_property("scrollTop", 120)
     panel.page.set_viewport_size({"width": 1280, "height": 800})
     window.picture("record")
     panel.button("Back to High-Level Approaches").click()
     panel.frame.get_by_role("button", name="Pause this task").click()
-    panel.shows("The conversation is kept for 24 hours")
+    panel.see("The conversation is kept for 24 hours")
     window.picture("paused")
     panel.button("Resume").click()
     panel.button("Redo").click()
@@ -154,11 +129,11 @@ def test_panel_when_done_and_when_stopped(user: User, open_window: Callable[...,
     window = open_window()
     window.open_tasks()
     window.see_row(TITLE)
-    panel = Panel(window)
-    panel.titled("PR Preparation")
+    panel = opened(window)
+    panel.at("PR Preparation")
     panel.button("Approve").click()
-    panel.shows("What you decided")
-    panel.titled("Done")
+    panel.see("What you decided")
+    panel.at("Done")
     window.picture("done")
     panel.frame.get_by_role("button", name="More actions").click()
     panel.frame.get_by_role("menuitem", name="Show decisions").wait_for()
@@ -169,7 +144,7 @@ def test_panel_when_done_and_when_stopped(user: User, open_window: Callable[...,
     new_task(user, agent="rehearsal:standard", title="Another")
     user.promptside("run", "2", "--detach", code=None)
     user.promptside("stop", "2", code=None)
-    panel = Panel(window, side_bar=True)
+    panel = opened(window, side_bar=True)
     asked = panel.frame.get_by_label("What should the agent do differently?")
     asked.fill("Say a word.")
     window.picture("failed")

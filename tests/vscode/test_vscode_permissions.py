@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 from playwright.sync_api import expect
 from rig.user import User
-from vscode_rig.stories import TITLE, look, sample, waits
+from vscode_rig.panel import page_of
+from vscode_rig.stories import TITLE, sample, waits
 from vscode_rig.workbench import Workbench
 
 RULE = "Bash(python3 -m unittest)"
@@ -36,14 +37,14 @@ def test_permission_given_for_good_is_taken_back(user: User, open_window: Callab
     window.open_tasks()
     window.see_row("1 permission")
     window.row(TITLE).click()
-    frame = window.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+    frame = page_of(window.page)
     card = frame.locator(".permission")
     expect(card).to_contain_text("The agent wants to run python3 -m unittest in Implementation.")
     window.picture("card")
     card.get_by_role("button", name="Always in this project").click()
     expect(card).to_have_count(0)
     waits(window, user, "implementation")
-    (asked,) = [one for one in look(user)["decisions"] if one["kind"] == "permission"]
+    (asked,) = [one for one in user.look()["decisions"] if one["kind"] == "permission"]
     assert asked["status"] == "answered"
     (rule,) = user.promptside("rules", "--json").data
     assert rule["rule"] == RULE

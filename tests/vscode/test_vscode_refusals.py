@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 
 from playwright.sync_api import FrameLocator, Locator, expect
 from rig.user import User
-from vscode_rig.stories import TITLE, bring_to, look, new_task, now, sample, waits
+from vscode_rig.panel import page_of
+from vscode_rig.stories import TITLE, bring_to, new_task, now, sample, waits
 from vscode_rig.workbench import Workbench
 
 EDITOR = """\
@@ -54,7 +55,7 @@ def test_what_was_seen_is_not_what_is_there(user: User, open_window: Callable[..
     window.open_tasks()
     window.see_row(TITLE)
     window.palette("Open Pipeline Panel")
-    frame = window.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
+    frame = page_of(window.page)
     frame.get_by_role("radio").first.check()
     expect(approve(frame, "A")).not_to_have_attribute("aria-disabled", "true")
     editor = user.base / "editor"
@@ -76,7 +77,7 @@ def test_what_was_seen_is_not_what_is_there(user: User, open_window: Callable[..
     window.see_toast("High-Level Approaches was approved already")
     window.picture("too-late")
     waits(window, user, "planning")
-    approaches, planning = look(user)["stages"][1:3]
+    approaches, planning = user.look()["stages"][1:3]
     assert approaches["approval"]["client"] == "terminal"
     assert planning["approval"] is None
 
@@ -88,7 +89,7 @@ def approve(frame: FrameLocator, option: str) -> Locator:
 
 def selected(user: User) -> list[str]:
     """What is selected, as the daemon has it."""
-    return list(look(user)["waiting_for"]["gate"]["selected"])
+    return list(user.look()["waiting_for"]["gate"]["selected"])
 
 
 @contextlib.contextmanager

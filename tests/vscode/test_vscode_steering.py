@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, expect
 from rig.user import User
-from vscode_rig.stories import TITLE, bring_to, look, new_task, now, sample, waits
+from vscode_rig.stories import TITLE, bring_to, new_task, now, sample, waits
 from vscode_rig.workbench import Workbench
 
 LINES = 5000
@@ -55,13 +55,13 @@ def dialog(window: Workbench) -> Locator:
 
 def attempts(user: User, stage: str) -> list[Any]:
     """The attempts of a stage, as the daemon has them."""
-    found: list[Any] = next(one for one in look(user)["stages"] if one["id"] == stage)["attempts"]
+    found: list[Any] = next(one for one in user.look()["stages"] if one["id"] == stage)["attempts"]
     return found
 
 
 def status(user: User, stage: str) -> str:
     """What a stage is at, as the daemon has it."""
-    found: str = next(one for one in look(user)["stages"] if one["id"] == stage)["status"]
+    found: str = next(one for one in user.look()["stages"] if one["id"] == stage)["status"]
     return found
 
 
@@ -99,7 +99,7 @@ def test_a_task_is_steered_while_its_stages_run(user: User, open_window: Callabl
     menu(window, row, "Skip Stage…")
     window.fill("All of it is known.")
     waits(window, user, "high-level-approaches")
-    skipped = next(one for one in look(user)["stages"] if one["id"] == "research")
+    skipped = next(one for one in user.look()["stages"] if one["id"] == "research")
     assert (skipped["status"], skipped["reason"]) == ("skipped", "All of it is known.")
 
     window.palette("Select Option…")
@@ -142,9 +142,9 @@ def test_a_task_is_steered_while_its_stages_run(user: User, open_window: Callabl
     expect(asked).to_contain_text("Branch and files stay.")
     window.picture("abandon")
     asked.get_by_role("button", name="Abandon").click()
-    window.until(lambda: look(user)["state"] == "archived")
+    window.until(lambda: user.look()["state"] == "archived")
     expect(labelled(window, "Archived, 1 task")).to_be_visible()
-    assert look(user)["reason"] == "abandoned"
+    assert user.look()["reason"] == "abandoned"
 
 
 def test_what_is_unsaved_is_said_before_and_while_an_agent_writes(
@@ -186,7 +186,7 @@ def test_what_is_unsaved_is_said_before_and_while_an_agent_writes(
     window.see_text("stop_words")
     expect(window.editor("# mine")).to_have_count(0)
     waits(window, user, "implementation", "decision")
-    (permission,) = look(user)["waiting_for"]["decisions"]
+    (permission,) = user.look()["waiting_for"]["decisions"]
     user.promptside("answer", "1", permission["id"], "--option", "always", code=None)
     waits(window, user, "implementation")
     window.page.keyboard.type("# mine")

@@ -69,9 +69,10 @@ export class Outputs implements vscode.Disposable {
   /** Where an output is already, else beside the code: the window is not cut into ever more columns. */
   private column(): vscode.ViewColumn {
     const names = [...this.open.values()].map(({ terminal }) => terminal.name);
-    const there = vscode.window.tabGroups.all.find(group =>
-      group.tabs.some(tab => tab.input instanceof vscode.TabInputTerminal && names.includes(tab.label)));
-    return there?.viewColumn ?? vscode.ViewColumn.Beside;
+    const groups = vscode.window.tabGroups.all;
+    const there = groups.find(group => group.tabs.some(tab => tab.input instanceof vscode.TabInputTerminal && names.includes(tab.label)));
+    const beside = groups.filter(group => !group.isActive).at(-1);
+    return (there ?? beside)?.viewColumn ?? vscode.ViewColumn.Beside;
   }
 
   dispose(): void {

@@ -25,6 +25,8 @@ class Person(Struct, frozen=True, kw_only=True):
 
     user: str
     client: str
+    process: int = 0
+    """Tells clients of one name apart, such as two windows of an editor; 0 where it is not known."""
 
 
 # --- what an attempt is sent -------------------------------------------------------------------------

@@ -81,8 +81,6 @@ class FormViews:
         self._order = asyncio.Lock()
         """What is told later is newer."""
         self._answering = asyncio.Lock()
-        self._own: dict[tuple[Key, int], tuple[int, int]] = {}
-        """By document and attempt: the first and the last version that answers from here made, nobody's between."""
 
     async def open(self, given: dict[str, Any]) -> FormNews:
         """The form as it is now; from then on each change is told."""
@@ -119,17 +117,10 @@ class FormViews:
         answers: dict[str, Any] = {}
         for ref, value in wanted.items():
             answers |= forms.full_answer(definition, form.text, ref, value)
-        # A person who answers twice has seen the first answer, though the client was not told of it yet.
-        own = (project, query.task, form.document), definition.attempt
-        first, last = self._own.get(own, (-1, -1))
-        version = last if first <= wish.version + 1 <= last else wish.version
         order = EditDraft(
-            project=project, task=query.task, document=form.document, version=version, answers=answers
+            project=project, task=query.task, document=form.document, version=wish.version, answers=answers
         )
         ack = await self._server.link.call(order)
-        now = (await self._server.link.call(query)).version
-        if now == form.version + 1:
-            self._own[own] = (first if form.version == last else now, now)
         await self._server.mirrored(project, ack)
         return Answered(seq=ack.seq, task=ack.task)
 

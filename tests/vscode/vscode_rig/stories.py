@@ -3,17 +3,14 @@
 import os
 import shutil
 from importlib import resources
-from typing import Any
 from unittest import mock
 
-import msgspec
 from rig.user import User
 
 from promptside_protocol import connect
 from promptside_protocol.blocking import request
 from promptside_protocol.commands import NewTask
 from promptside_protocol.errors import PromptsideError
-from promptside_protocol.queries import GetTask
 from vscode_rig.workbench import Workbench
 
 TITLE = "Leave common words out"
@@ -37,7 +34,9 @@ def bring_to(user: User, wanted: str) -> None:
     """Answer everything in the terminal, until the gate of this stage waits."""
     user.promptside("run", "1", code=None)
     while True:
-        view = user.until(lambda task: task["waiting_for"] is not None)
+        view = user.look()
+        if view["waiting_for"] is None:
+            view = user.until(lambda task: task["waiting_for"] is not None)
         waits = view["waiting_for"]
         stage = waits["stage"]
         match waits["kind"]:
@@ -55,21 +54,12 @@ def bring_to(user: User, wanted: str) -> None:
             case _:
                 raise AssertionError(f"{stage} waits for a person: {waits['reason']}")
         user.promptside(*words, code=None)
-        user.until(lambda task, before=view["seq"]: task["seq"] > before)
-
-
-def look(user: User, number: int = 1) -> dict[str, Any]:
-    """The task as the daemon has it, asked without starting a program."""
-    with mock.patch.dict(os.environ, user.environment, clear=True):
-        query = GetTask(project=str(user.project.resolve()), task=number)
-        found: dict[str, Any] = msgspec.to_builtins(request(connect.hello("terminal"), query, start=False))
-    return found
 
 
 def now(user: User) -> tuple[str, str]:
     """Which stage waits, and for what; neither while none does."""
     try:
-        waiting = look(user)["waiting_for"] or {}
+        waiting = user.look()["waiting_for"] or {}
     except PromptsideError:  # there is no such task yet
         waiting = {}
     return waiting.get("stage", ""), waiting.get("kind", "")
