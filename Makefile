@@ -4,25 +4,21 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$p && break; done)
 BIN := .venv/bin
-# Tests that run side by side; most of their time is waiting for processes.
-JOBS ?= 2
+# Tests that run side by side; most of their time is waiting for processes, so two cores have time for a third.
+JOBS ?= 3
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test test-vscode lint bench format generate clean
+.PHONY: demo test lint bench format generate clean
 
 demo: .venv/installed
 	$(BIN)/promptside demo
 
 # The editors are real: `.venv/editors` brings them, as root through apt too, once into ~/.cache/promptside-tests.
 # What fails is run once more, alone: the first failure stays in the output, and is a fault to be mended all the same.
-# VS Code's stories have a target of their own until they are quick and steady enough for this one.
 test: .venv/ready lint clients/vscode/promptside.vsix
-	$(BIN)/python -m pytest --whole --ignore-glob='tests/vscode/test_vscode_[!u]*' --numprocesses $(JOBS) --dist worksteal || { test $$? -eq 1 \
+	$(BIN)/python -m pytest --whole --numprocesses $(JOBS) --dist worksteal || { test $$? -eq 1 \
 		&& echo "Once more, one at a time: what failed. A test that passes only now has a race in it; see above." \
 		&& $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; }
-
-test-vscode: .venv/ready clients/vscode/promptside.vsix
-	$(BIN)/python -m pytest tests/vscode
 
 lint: .venv/ready
 	$(BIN)/ruff check

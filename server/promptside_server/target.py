@@ -78,7 +78,7 @@ async def project(server: Server, at: str = "") -> str:
 
     Of several around it the innermost counts, also one that is none yet: where `.promptside` or a git repository is.
     """
-    place = _place(server, at)
+    place = _place(server, at) or next(iter(server.folders()), None)
     if place is None:
         raise refused("no-folder", "No folder is open.", "Open a folder first, or give the project.")
     known = await server.link.call(FindProject(path=str(place)))
@@ -115,7 +115,7 @@ async def _asked(server: Server, tasks: list[TaskView]) -> TaskView:
 
 def _nearest(server: Server, tasks: list[TaskView], at: str) -> list[TaskView]:
     """Tasks of the project that the person is in, as long as any is open there, else of the folders, else all."""
-    place = _place(server, at) if at or server.protocol.active else None
+    place = _place(server, at)
     mine = server.mirror.project_of(place) if place is not None else None
     here = [task for task in tasks if task.project == mine]
     if any(task.state not in ("completed", "failed") for task in here):
@@ -124,15 +124,27 @@ def _nearest(server: Server, tasks: list[TaskView], at: str) -> list[TaskView]:
 
 
 def _place(server: Server, at: str) -> Path | None:
-    """The folder that the person is in, without links."""
-    uri = at or server.protocol.active
+    """The folder that the person is in, without links; None if that is nothing of this window's.
+
+    What the client names counts wherever it is. What was before the person last may be a settings file of the
+    editor's own: it counts in a folder that is open, in a project, and where no folder is open.
+    """
+    there = _folder_of(at or server.protocol.active)
+    if at or there is None or server.mirror.project_of(there) is not None:
+        return there
+    folders = server.folders()
+    return there if not folders or any(map(there.is_relative_to, folders)) else None
+
+
+def _folder_of(uri: str) -> Path | None:
+    """The folder that a file is in; what lies in `.promptside` is of the project around it."""
     path = to_fs_path(uri) if uri.startswith("file:") else None
     if not path:
-        return next(iter(server.folders()), None)
+        return None
     there = Path(path).resolve()
     ours = [above for above in (there, *there.parents) if above.name == OWN]
     if ours:
-        return ours[-1].parent  # what lies in `.promptside` is of the project around it
+        return ours[-1].parent
     return there if there.is_dir() else there.parent
 
 

@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import time
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from shutil import which
@@ -94,6 +95,8 @@ class Neovim:
             return
         self._left = True
         try:
+            if self.api.api.get_mode()["blocking"]:
+                self.api.input("<C-c>")  # “Press ENTER” would hold up the end, too
             self.api.quit()
         except (OSError, EOFError):
             return
@@ -211,7 +214,9 @@ class Terminal:
     ) -> None:
         program = which("tmux")
         assert program is not None, "tmux is needed"
-        self._tmux = [program, "-S", str(user.base / "tmux.sock"), "-f", "/dev/null"]
+        # One of its own: the server of a terminal that was closed just now may still be leaving its socket.
+        socket = user.base / f"tmux-{uuid.uuid4().hex[:6]}"
+        self._tmux = [program, "-S", str(socket), "-f", "/dev/null"]
         self._environment = {**user.environment, "TERM": "xterm-256color", **environment}
         place = user.base / "nvim"
         place.mkdir(exist_ok=True)

@@ -72,9 +72,9 @@ def test_output_follows_where_the_cursor_is_at_the_end(nvim: Neovim, at_stage: A
     assert output.cursor[0] == len(output.buffer)
     assert nvim.name == "promptside://tasks"
     stream = """
-      local output = require('promptside.output')
+      local stream = require('promptside.stream')
       for flow = 1, 9 do
-        output.take({ flow = flow, project = '', task = 1, stage = 'planning', attempt = 1, entries = ... })
+        stream.take({ flow = flow, project = '', task = 1, stage = 'planning', attempt = 1, entries = ... })
       end
     """
     nvim.lua(stream, [{"role": "text", "text": "one more"}])
@@ -85,6 +85,11 @@ def test_output_follows_where_the_cursor_is_at_the_end(nvim: Neovim, at_stage: A
     until(lambda: output.buffer[-1] == "b")
     assert output.cursor[0] == 2
     assert "2 new lines, G to follow" in nvim.lua("return vim.wo[...].winbar", output.handle)
+    nvim.api.current.window = output
+    nvim.keys("3G")
+    assert output.cursor[0] == 3
+    nvim.keys("G")
+    assert output.cursor[0] == len(output.buffer)
 
 
 def test_the_window_with_output_goes_to_the_task_that_runs_on(nvim: Neovim, at_stage: AtStage) -> None:
@@ -165,7 +170,7 @@ def test_an_answer_in_another_editor_arrives_and_leaves_no_changes(
     other.keys(",a")
     nvim.waits("planning")
     other.waits("planning")
-    assert nvim.view == other.view
+    until(lambda: nvim.view == other.view, lambda: f"{nvim.view}\n{other.view}")
 
 
 def test_the_daemon_is_killed_and_comes_back(nvim: Neovim, at_stage: AtStage, sample: User) -> None:
@@ -212,8 +217,69 @@ def test_the_help_has_its_tags(nvim: Neovim, tmp_path: Path) -> None:
     tags = (tmp_path / "doc" / "tags").read_text()
     assert "promptside.txt\t" in tags
     verbs = nvim.lua("return vim.tbl_keys(require('promptside.verbs').all)")
-    missing = [verb for verb in verbs if f":Promptside-{verb}\t" not in tags]
-    assert not missing
+    assert not [verb for verb in verbs if f":Promptside-{verb}\t" not in tags]
+    assert not [verb for verb in verbs if not nvim.api.funcs.maparg(f"<Plug>(promptside-{verb})", "n")]
+
+
+def test_the_help_has_every_setting_and_colour(nvim: Neovim) -> None:
+    text = (PLUGIN / "doc" / "promptside.txt").read_text("utf-8")
+    settings = nvim.lua("return vim.tbl_keys(require('promptside.settings').get())")
+    colours = nvim.lua("return vim.fn.getcompletion('Promptside', 'highlight')")
+    assert {"keys", "output"} <= set(settings)
+    assert "PromptsideWaiting" in colours
+    assert not [name for name in (*settings, "cmd") if f"    {name} = " not in text]
+    assert not [name for name in colours if f"\n  {name} " not in text]
+
+
+def test_a_page_keeps_its_place_and_the_jump_list_though_it_changes(nvim: Neovim, at_stage: AtStage) -> None:
+    at_stage(1)
+    nvim.do("")
+    nvim.waits("high-level-approaches")
+    nvim.do("open 1")
+    nvim.see("Select 1 option to approve.")
+    nvim.goto("> Redo…")
+    nvim.do("")
+    until(lambda: nvim.name == "promptside://tasks", lambda: nvim.name)
+    nvim.do("select A")
+    until(lambda: nvim.view["waiting_for"]["gate"]["selected"] == ["A"], lambda: nvim.said)
+    nvim.keys("<C-o>")
+    until(lambda: nvim.name == "promptside://1", lambda: nvim.name)
+    until(lambda: "Select 1 option" not in nvim.text, lambda: nvim.text)
+    assert nvim.api.current.line.strip() == "> Redo…", nvim.text
+    nvim.keys("<C-o>")
+    until(lambda: nvim.name != "promptside://1", lambda: nvim.name)
+    nvim.keys("<C-i>")
+    until(lambda: nvim.name == "promptside://1", lambda: nvim.name)
+    assert nvim.api.current.line.strip() == "> Redo…", nvim.text
+    nvim.api.current.window.cursor = (1, 0)
+    nvim.keys("3]]")
+    row = nvim.api.current.window.cursor[0]
+    nvim.api.current.window.cursor = (1, 0)
+    nvim.keys("]]]]]]")
+    assert nvim.api.current.window.cursor[0] == row > 3
+
+
+def test_a_form_that_two_editors_have_is_saved_without_a_question(
+    nvim: Neovim, editors: Open, at_stage: AtStage
+) -> None:
+    """ED-10: the one without changes saves what the other typed; the other then saves the same."""
+    at_stage(1)
+    nvim.do("")
+    nvim.waits("high-level-approaches")
+    nvim.open_waiting()
+    other = editors()
+    other.do("")
+    other.waits("high-level-approaches")
+    other.open_waiting()
+    nvim.goto("] Select B")
+    nvim.lua("require('promptside.ticks').toggle(0, vim.fn.line('.') - 1)")  # as if typed: it is not saved
+    assert nvim.lua("return vim.bo.modified") is True
+    path = Path(nvim.name)
+    until(lambda: "- [x] Select B" in path.read_text("utf-8"), lambda: other.text)
+    nvim.api.input(":write<CR>")
+    until(lambda: nvim.api.api.get_mode()["blocking"] or not nvim.lua("return vim.bo.modified"))
+    nvim.never_blocked()
+    assert path.read_text("utf-8") == nvim.text + "\n"
 
 
 def test_a_new_task_takes_the_selection_along(nvim: Neovim) -> None:
@@ -267,3 +333,17 @@ def test_every_page_opens_by_its_name(nvim: Neovim, sample: User, words: str) ->
     until(lambda: "One moment" not in nvim.text and nvim.lua("return vim.wo.winbar") != "", lambda: nvim.text)
     assert nvim.lua("return vim.bo.filetype") == "promptside"
     assert "can't" not in nvim.text
+
+
+def test_names_that_mean_nothing_are_said_so(nvim: Neovim, new_task: Callable[..., int]) -> None:
+    new_task()
+    for name, words in {
+        "nonsense": "There is nothing with the name promptside://nonsense.",
+        "9": "There is no task 9",
+        "9/research/1": "task 9",
+        "9/research/1/output": "There is no task 9",
+        "1/research/7": "There is no such attempt yet.",
+    }.items():
+        nvim.api.command(f"edit promptside://{name}")
+        until(lambda words=words: words in nvim.text, lambda name=name: f"{name}: {nvim.text}\n{nvim.said}")
+        nvim.never_blocked()

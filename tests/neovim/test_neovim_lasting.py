@@ -80,6 +80,34 @@ def test_a_server_that_died_is_started_again_and_nothing_asks_for_enter(
     assert "quit with exit code" not in nvim.lua("return vim.fn.execute('messages')")
 
 
+def test_a_session_brings_pages_and_output_back(editors: Open, at_stage: AtStage, tmp_path: Path) -> None:
+    at_stage(1)
+    first = editors()
+    first.do("open 1")
+    first.see("Select 1 option to approve.")
+    first.do("output 1")
+    first.api.command("tab Promptside doctor")
+    first.see("git ")
+    first.api.command(f"mksession {tmp_path}/session.vim")
+    first.close()
+    second = editors(file="")
+    second.api.command(f"silent source {tmp_path}/session.vim")
+    second.never_blocked()
+
+    def shown() -> dict[str, str]:
+        return {window.buffer.name: "\n".join(window.buffer[:]) for window in second.api.windows}
+
+    wanted = {
+        "promptside://1": "Select 1 option to approve.",
+        "promptside://1/high-level-approaches/1/output": "Done:",
+        "promptside://doctor": "git ",
+    }
+    until(
+        lambda: (there := shown()) and all(words in there.get(name, "") for name, words in wanted.items()),
+        shown,
+    )
+
+
 def test_windows_line_ends_stay(nvim: Neovim, at_stage: AtStage, sample: User) -> None:
     """A form that somebody keeps with CRLF is read, answered and approved, and keeps its line ends."""
     at_stage(1)

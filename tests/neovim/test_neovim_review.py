@@ -26,7 +26,7 @@ def implemented(nvim: Neovim, at_stage: AtStage) -> None:
 def test_a_permission_allowed_for_good_is_listed_and_removed(nvim: Neovim, at_stage: AtStage) -> None:
     """ST-14"""
     asked_for_permission(nvim, at_stage)
-    assert nvim.lua("return require('promptside').statusline()") == "[!1]"
+    until(lambda: nvim.lua("return require('promptside').statusline()") == "[!1]")
     nvim.do("allow always")
     nvim.waits("implementation")
     nvim.do("rules")
@@ -76,6 +76,7 @@ def test_changes_are_listed_and_compared(nvim: Neovim, at_stage: AtStage) -> Non
     assert left.buffer[:] != right.buffer[:]
     assert nvim.lua("return vim.wo[...].diff", left.handle) is True
     assert nvim.lua("return vim.bo[...].filetype", left.buffer.number) == "python"
+    assert "W10" not in nvim.lua("return vim.fn.execute('messages')")  # it would wait a second for each file
 
 
 def test_line_comments_go_back_as_one_redo(nvim: Neovim, at_stage: AtStage, sample: User) -> None:

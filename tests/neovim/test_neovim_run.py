@@ -1,6 +1,6 @@
 """A whole `standard` run in Neovim by rehearsal, with its commands and keys only (ED-8, ST-11, ST-13)."""
 
-from nvim_editor import Neovim
+from nvim_editor import Neovim, until
 
 
 def new_task(nvim: Neovim) -> None:
@@ -22,9 +22,12 @@ def new_task(nvim: Neovim) -> None:
 def test_a_standard_run_from_an_empty_list(nvim: Neovim) -> None:
     new_task(nvim)
     nvim.waits("research", "decision")
-    assert nvim.name == "promptside://1"
-    windows = [window.buffer.name for window in nvim.api.windows]
-    assert "promptside://1/research/1/output" in windows, windows
+
+    def shown() -> list[str]:
+        return [window.buffer.name for window in nvim.api.windows]
+
+    until(lambda: nvim.name == "promptside://1", lambda: nvim.name)
+    until(lambda: "promptside://1/research/1/output" in shown(), shown)
 
     nvim.open_waiting()
     nvim.goto("] A ·")

@@ -16,7 +16,7 @@ def test_a_standard_run_with_what_the_screen_offers(terminals: Screen, sample: U
     screen = terminals(columns=90, lines=34)
     screen.see("README.md")
     screen.type(":Promptside\r")
-    screen.see("> New Task…")
+    screen.see("> New Task…", "> Check the set-up")  # the daemon has answered: before, Enter would start it
     screen.keys("Enter")
     screen.see("# New task", ",a creates and runs the task")
     screen.type("oLeave common words out")
@@ -98,7 +98,8 @@ def test_stopping_is_asked_about_and_the_same_key_is_yes(terminals: Screen, at_s
 def test_messages_are_one_line_whatever_they_are(terminals: Screen, height: int) -> None:
     """Long, many at once, with line breaks, in insert mode, on a narrow screen, with a command line of no height."""
     screen = terminals(
-        init=f"vim.o.cmdheight = {height}; _G.say = require('promptside.message').say",
+        init=f"vim.o.cmdheight = {height}; _G.say = require('promptside.message').say"
+        "; vim.o.statusline = '%f %{get(g:, \"told\")} told'",
         columns=46,
         lines=12,
     )
@@ -109,9 +110,11 @@ def test_messages_are_one_line_whatever_they_are(terminals: Screen, height: int)
     screen.see("xxxxxxxxxxxxxxxxxxxx…")
     screen.type("i:lua ")
     screen.keys("Escape")
-    screen.type(":lua vim.defer_fn(function() say('said while typing') vim.g.told = 1 end, 50)\rA")
+    screen.type(
+        ":lua vim.defer_fn(function() say('said while typing') vim.g.told = 1 vim.cmd.redrawstatus() end, 50)\rA"
+    )
     screen.type(" typed on")
-    screen.see("typed on")
+    screen.see("typed on", "1 told")
     assert "said while typing" not in screen.screen
     screen.keys("Escape")
     screen.see("said while typing")
@@ -119,6 +122,35 @@ def test_messages_are_one_line_whatever_they_are(terminals: Screen, height: int)
     screen.see("said while typing")
     screen.type(":Promptside nonsense that is far longer than the window is wide, by a lot\r")
     screen.see("“nonsense” is nothing")
+
+
+@pytest.mark.parametrize("height", [0, 1])
+def test_forty_columns_cut_nothing_without_a_mark(terminals: Screen, at_stage: AtStage, height: int) -> None:
+    """A page, a question, keys, a document and output on a screen of 40 by 12."""
+    at_stage(0)
+    screen = terminals(init=f"vim.o.cmdheight = {height}; vim.o.more = true", columns=40, lines=12)
+    screen.see("# wordcount")
+    screen.type(":Promptside open 1\r")
+    screen.see("> Open document", "Q1  Where should the words come from\n         that are left out?")
+    screen.type("gg")
+    assert "1 que…\n" in screen.see("> ! Research  ")
+    screen.type("s")
+    asked = screen.see("Stop Research? The files stay as", "they are.", "1  Stop", "<CR> picks, q leaves")
+    assert "│they are." in asked
+    screen.type("q")
+    screen.type("g?")
+    screen.see("<CR>  open what the line is about,", "│       or do what it says", "more below, q closes")
+    screen.type("q")
+    screen.type(":Promptside next\r")
+    screen.see(
+        "0 of 1 required answered\n", "Take the recommended\n", "──── Q1 is required and still empty.\n"
+    )
+    screen.type(":Promptside output\r")
+    screen.see(
+        "#1 Research 1", "following", "Ask      Where should the words come\n         from that are left"
+    )
+    screen.type(":Promptside approve\r")
+    screen.see("Not possible now:", "…")
 
 
 def test_data_that_hurts(editors: Callable[..., Neovim], sample: User, new_task: Callable[..., int]) -> None:

@@ -77,6 +77,57 @@ def test_a_program_that_is_missing_or_broken_is_one_sentence_with_what_to_do(
         terminal.close()
 
 
+OLD = """#!/usr/bin/env python3
+import json, sys
+while head := sys.stdin.buffer.readline():
+    if not head.startswith(b"Content-Length:"):
+        continue
+    sys.stdin.buffer.readline()
+    asked = json.loads(sys.stdin.buffer.read(int(head.split(b":")[1])))
+    if "id" not in asked:
+        continue
+    answer = {"error": {"code": -32601, "message": "Method Not Found: " + asked["method"]}}
+    if asked["method"] == "initialize":
+        answer = {"result": {"capabilities": {}}}
+    text = json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}).encode()
+    sys.stdout.buffer.write(b"Content-Length: %d\\r\\n\\r\\n" % len(text) + text)
+    sys.stdout.buffer.flush()
+"""
+
+
+def test_a_program_that_is_older_is_to_be_updated(editors: Open, tmp_path: Path) -> None:
+    """It runs, but knows nothing of what this plugin asks of it."""
+    nvim = editors(PATH=script(tmp_path / "old", OLD))
+    nvim.do("")
+    text = nvim.see("is older than this plugin. Update it: “pipx install --force .”")
+    assert str(tmp_path / "old" / "promptside") in text
+    nvim.never_blocked()
+
+
+@pytest.mark.parametrize(("ours", "older"), [(0, "the plugin"), (99, "the program promptside")])
+def test_a_daemon_of_another_version_is_said_with_what_to_update(
+    editors: Open, ours: int, older: str
+) -> None:
+    """M28"""
+    nvim = editors(init=f"require('promptside.protocol').PROTOCOL = {ours}")
+    nvim.do("")
+    text = nvim.see(f"This plugin speaks version {ours}, the daemon version ")
+    assert f"Update {older}; until then you can read, not decide." in text
+
+
+def test_without_python_or_with_an_old_neovim_that_comes_first(editors: Open, tmp_path: Path) -> None:
+    nvim = editors(PATH=str(tmp_path))
+    nvim.do("")
+    nvim.hear("Promptside needs Python 3.11 or newer, which was not found. Install Python first.")
+    old = editors(
+        file="",
+        init="local has = vim.fn.has; vim.fn.has = function(what) return what == 'nvim-0.11' and 0 or has(what) end",
+    )
+    old.do("next")
+    assert "Promptside needs Neovim 0.11 or later." in old.lua("return vim.fn.execute('messages')")
+    old.never_blocked()
+
+
 def test_what_stands_in_the_way_is_said_with_one_thing_to_do(editors: Open, user: User) -> None:
     """An empty folder without a project, and without `claude`."""
     nvim = editors(file="")
@@ -138,7 +189,8 @@ def test_a_rehearsal_is_a_task_that_is_filled_in(nvim: Neovim) -> None:
     assert nvim.lua("return vim.bo.modified") is False
     nvim.keys(",a")
     until(lambda: nvim.view and nvim.view["stages"][0]["status"] == "running", lambda: nvim.said)
-    assert (nvim.view["agent"], nvim.name) == ("rehearsal:standard", "promptside://1")
+    until(lambda: nvim.name == "promptside://1", lambda: nvim.name)
+    assert nvim.view["agent"] == "rehearsal:standard"
     nvim.do("stop!")
     nvim.waits("research", "person")
 

@@ -75,7 +75,7 @@ def test_ed13_a_new_task_from_a_selection_and_from_what_is_wrong_there(user: Use
             draft = file_of((await kate.perform(action))["uri"]).read_text()
             assert "## Title (required)\n\nReturning Any from function declared to return None\n" in draft
             assert "> Returning Any from function\n> declared to return None" in draft
-            assert "```markdown\nname\n```" in draft
+            assert "In `src/login.py`, line 4:\n\n```\n    return name\n```" in draft
             assert "- src/login.py:4" in draft
 
     run(story())

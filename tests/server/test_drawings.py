@@ -192,6 +192,16 @@ TOPS: dict[str, tuple[forms.Definition, tuple[Offer, ...], Callable[[str], str],
 }
 
 
+@pytest.mark.parametrize("offers", [(), (PAUSE,)])
+def test_ed2_a_document_of_an_archived_task_has_no_lens_but_what_is_offered(
+    tmp_path: Path, offers: tuple[Offer, ...]
+) -> None:
+    async def story(desk: Desk) -> None:
+        assert await desk.lenses() == [offer.title for offer in offers]
+
+    at_desk(tmp_path, TEXT, story, offers=offers, waiting_for=None, state="archived")
+
+
 @pytest.mark.parametrize("case", TOPS)
 def test_ed2_the_first_line_says_the_state_first_and_at_most_five(tmp_path: Path, case: str) -> None:
     definition, offers, change, wanted = TOPS[case]

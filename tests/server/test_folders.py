@@ -90,6 +90,23 @@ def test_ed15_folders_that_come_and_go_and_the_project_that_a_command_means(user
             core = [n["task"] for n in ours.notes("promptside/task") if n["task"]["title"] == "Core"]
             assert not core[-1]["stages"][0]["approval"]
 
+            # A file of the editor's own, somewhere else, is no place to work in: the window's folder is meant.
+            settings = user.base / "editor" / "settings.json"
+            settings.parent.mkdir()
+            settings.write_text("{}\n")
+            ours.open(settings)
+            ack = await ours.command("newTask", title="From the settings", agent=AGENT)
+            assert (await ours.task(lambda t: t["title"] == "From the settings"))["project"] == str(outer)
+            await ours.command("abandon", project=str(outer), task=ack["task"])
+            projects = await asyncio.to_thread(user.promptside, "project", "list", "--json")
+            assert len(projects.data) == 2
+            # What the client names is meant wherever it is.
+            elsewhere = repository(user.base / "elsewhere")
+            (elsewhere / "main.py").write_text("print()\n")
+            where = (elsewhere / "main.py").as_uri()
+            await ours.command("newTask", title="Elsewhere", agent=AGENT, uri=where)
+            assert (await ours.task(lambda t: t["title"] == "Elsewhere"))["project"] == str(elsewhere)
+
             # An editor in a folder below the root sees the task of that root, not the one of its neighbour.
             await listed(kate, outer / ".promptside")
             assert not named(kate, inner)

@@ -34,13 +34,14 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def open_window(
     browser: Any, code_server: CodeServer, user: User, request: pytest.FixtureRequest
 ) -> Iterator[Callable[..., Workbench]]:
-    """Opens the person's project in a window; a picture of it is kept."""
+    """Opens the person's project in a window, or a `workspace` of several; a picture of it is kept."""
     made: list[Workbench] = []
 
     def start(**settings: Any) -> Workbench:
         size = {name: settings.pop(name) for name in ("width", "height") if name in settings}
+        opened = settings.pop("workspace", user.project)
         code_server.serve(user, **settings)
-        made.append(Workbench(browser, code_server, user.project, request.node.name, **size))
+        made.append(Workbench(browser, code_server, opened, request.node.name, **size))
         return made[-1]
 
     yield start

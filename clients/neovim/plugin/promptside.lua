@@ -45,7 +45,8 @@ require('promptside.look').define()
 local VERBS = {
   'next', 'new', 'open', 'run', 'approve', 'select', 'send', 'recommended', 'redo', 'retry', 'interrupt', 'stop',
   'pause', 'resume', 'skip', 'back', 'takeback', 'abandon', 'output', 'transcript', 'prompt', 'changes', 'comment',
-  'undo', 'takeover', 'allow', 'deny', 'rules', 'pipeline', 'trust', 'history', 'rehearse', 'doctor', 'log',
+  'undo', 'takeover', 'allow', 'deny', 'rules', 'pipeline', 'trust', 'history', 'rehearse', 'demo', 'doctor', 'daemon',
+  'restart', 'log',
 }
 for _, verb in ipairs(VERBS) do
   local name = '<Plug>(promptside-' .. verb .. ')'

@@ -3,6 +3,7 @@
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import type { TaskView } from './protocol';
+import { unlinked } from './amounts';
 import { isBelow, newest, real, running, Tasks } from './tasks';
 
 /** The editor tells of a file a moment after it was written: by then the agent may wait, or have ended. */
@@ -31,7 +32,7 @@ export class Buffers implements vscode.Disposable {
     this.asking.add(uri.toString());
     const [compare, theirs] = ['Compare', 'Take the File'];
     const words = `The agent has written to ${path.basename(uri.path)}, and you have unsaved changes in it. Your version is kept in the editor.`;
-    const answer = await vscode.window.showWarningMessage(words, compare, theirs);
+    const answer = await vscode.window.showWarningMessage(unlinked(words), compare, theirs);
     this.asking.delete(uri.toString());
     if (answer === undefined || document.isClosed) return;
     await vscode.window.showTextDocument(document);

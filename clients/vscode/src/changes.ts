@@ -8,7 +8,7 @@ import type { Orders } from './orders';
 import type { Server } from './server';
 import { newest, real, Tasks } from './tasks';
 import { can } from './tree';
-import { cut, several } from './words';
+import { cut, plain, several, unlinked } from './words';
 
 const PAUSE_MS = 500;
 const LETTERS: Record<ChangedFile['kind'], string> = { added: 'A', modified: 'M', deleted: 'D', type: 'T' };
@@ -76,11 +76,11 @@ export class ChangedFiles implements vscode.Disposable, vscode.QuickDiffProvider
     const at = { ...offer?.args, ...given, project: task.project, task: task.id };
     const changes = await this.orders.ask(() => this.server.request<Changes>('promptside/changes', at));
     if (!changes) return;
-    const items = changes.files.map(file => ({ label: file.path, description: counts(file), picked: true }));
+    const items = changes.files.map(file => ({ label: plain(file.path), description: counts(file), picked: true, path: file.path }));
     const title = `Undo what attempt ${changes.attempt} of ${changes.stage} changed`;
     const chosen = await vscode.window.showQuickPick(items, { title, placeHolder: 'Files that will be as before it', canPickMany: true });
     if (!chosen || chosen.length === 0) return;
-    await this.takeBack(changes, chosen.map(item => item.label));
+    await this.takeBack(changes, chosen.map(item => item.path));
   }
 
   /** One or several files from the source control view. */
@@ -91,7 +91,7 @@ export class ChangedFiles implements vscode.Disposable, vscode.QuickDiffProvider
     const names = meant.map(one => one.file.path);
     const words = names.length === 1 ? names[0] : several(names.length, 'file');
     const button = 'Take Back';
-    const answer = await vscode.window.showWarningMessage(`${words} will be as before attempt ${first.changes.attempt}.`, button, 'Cancel');
+    const answer = await vscode.window.showWarningMessage(unlinked(`${words} will be as before attempt ${first.changes.attempt}.`), button, 'Cancel');
     if (answer === button) await this.takeBack(first.changes, names);
   }
 
@@ -164,9 +164,11 @@ export class ChangedFiles implements vscode.Disposable, vscode.QuickDiffProvider
     const paths = changes?.files.map(file => vscode.Uri.parse(file.uri).fsPath) ?? [];
     void vscode.commands.executeCommand('setContext', 'promptside.changed', paths.length > 0);
     void vscode.commands.executeCommand('setContext', 'promptside.changedPaths', paths);
-    if (!changes || !task) {
+    if (!changes || !task || changes.project !== this.source?.rootUri?.fsPath) {
       this.source?.dispose();
       this.source = this.group = undefined;
+    }
+    if (!changes || !task) {
       this.changed.fire();
       return;
     }

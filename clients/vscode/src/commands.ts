@@ -1,21 +1,24 @@
 // All commands, registered at once: a lens or a key works also before the server is there.
 
 import * as vscode from 'vscode';
+import { attemptOf, compare } from './attempts';
 import type { ChangedFiles } from './changes';
 import type { LineComments } from './comments';
 import { Given, given, Here } from './here';
-import type { FormNews, Shown, TakenOver } from './ours';
+import type { NewTasks } from './new_tasks';
+import type { FormNews, TakenOver } from './ours';
 import type { Orders } from './orders';
 import type { Outputs } from './output';
 import type { Pages } from './pages';
 import type { Panels } from './panel';
 import type { PipelineFiles } from './pipelines';
-import type { DaemonView, RuleView, TaskView } from './protocol';
+import type { DaemonView, TaskView } from './protocol';
+import type { Rules } from './rules';
 import type { Server } from './server';
-import { documentOf, fileOf, isBelow, keyOf, newest, real, Tasks } from './tasks';
+import { documentOf, fileOf, keyOf, newest, Tasks } from './tasks';
 import { can, Node, TaskTree } from './tree';
 import type { Trust } from './trust';
-import { cut, oneLine, plain, unlinked } from './words';
+import { cut, oneLine, plain } from './words';
 
 export interface Parts {
   server: Server;
@@ -29,6 +32,8 @@ export interface Parts {
   pages: Pages;
   files: PipelineFiles;
   trust: Trust;
+  newTasks: NewTasks;
+  rules: Rules;
   panels: Panels;
   log: vscode.LogOutputChannel;
   /** Where the extension's own files are. */
@@ -50,7 +55,7 @@ const STARTS = ['run', 'retry', 'redo', 'resume', 'approve', 'skip'];
 const ENDS = ['retry', 'redo', 'approve', 'skip'];
 
 export function register(parts: Parts): vscode.Disposable[] {
-  const { server, tasks, here, orders, tree, outputs, changes, comments, pages, panels, files, trust, log, home } = parts;
+  const { server, tasks, here, orders, tree, outputs, changes, comments, pages, panels, files, trust, newTasks, rules, log, home } = parts;
   const made: vscode.Disposable[] = [];
   const command = (name: string, perform: (...given: unknown[]) => unknown) => {
     made.push(vscode.commands.registerCommand(`promptside.${name}`, perform));
@@ -125,31 +130,9 @@ export function register(parts: Parts): vscode.Disposable[] {
   });
 
   // --- tasks ----------------------------------------------------------------------------------------------------
-  command('newTask', async argument => {
-    if (!orders.mayAct()) return;
-    const at = given(argument);
-    const where = at['uri'] === undefined && at['project'] === undefined ? await newHere() : {};
-    if (!where) return;
-    const place = vscode.Uri.parse(String(at['uri'] ?? where['uri'] ?? ''));
-    const pipeline = vscode.workspace.getConfiguration('promptside', place).get('pipeline.default', '');
-    const shown = await orders.ask(() => server.order<Shown>('newTask', { ...(pipeline ? { pipeline } : {}), ...where, ...at }));
-    if (shown && !shown.shown) await open(vscode.Uri.parse(shown.uri));
-  });
-  command('createTask', async argument => {
-    if (!orders.mayAct()) return;
-    const at = { ...given(argument) };
-    const uri = String(at['uri'] ?? vscode.window.activeTextEditor?.document.uri.toString() ?? '');
-    const document = vscode.workspace.textDocuments.find(one => one.uri.toString() === vscode.Uri.parse(uri).toString());
-    if (document?.isDirty) await document.save();
-    const id = await orders.ask(() => server.order<number>('createTask', { ...at, uri }));
-    if (id === undefined) return;
-    await closeTab(uri);
-    const task = await tasks.comes(() => tasks.ofFile(vscode.Uri.parse(uri)).find(one => one.id === id));
-    if (!task) return;
-    orders.took('newTask', task);
-    panels.show(task); // the draft is closed: in its place stands what became of it
-    if (at['run']) orders.took('run', task);
-  });
+  command('newTask', argument => newTasks.draft(given(argument)));
+  command('createTask', argument => newTasks.create(given(argument)));
+  command('rehearse', () => newTasks.rehearse());
   command('copyBranch', argument => withTask(argument, task => task.branch !== null, task => vscode.env.clipboard.writeText(task.branch ?? '')));
 
   // --- deciding -------------------------------------------------------------------------------------------------
@@ -214,46 +197,18 @@ export function register(parts: Parts): vscode.Disposable[] {
   command('comment.delete', note => comments.remove(note as Parameters<typeof comments.remove>[0]));
   command('sendComments', () => comments.send());
   command('history', argument => withTask(argument, () => true, task => pages.show('history', `Decisions of #${task.id}`, task.project, task.id)));
-  command('pipelines', () => pages.show('pipelines', 'Pipelines'));
+  command('pipelines', async () => {
+    const project = await here.project('The pipelines of which project?');
+    if (project !== undefined) await pages.show('pipelines', 'Pipelines', project);
+  });
   command('editPipeline', () => files.edit());
   command('newPipeline', () => files.create());
   command('editPrompt', () => files.prompt());
   command('doctor', () => pages.show('doctor', 'Set-up'));
 
   // --- the project and the machine ------------------------------------------------------------------------------
-  command('rules', async () => {
-    // Of the task that is before the person, else of the window: what the server was shown last may be a file of the editor's own.
-    const folders = (vscode.workspace.workspaceFolders ?? []).map(folder => real(folder.uri.fsPath));
-    const task = here.active ?? here.panel ?? tasks.all.find(one => folders.some(folder => isBelow(folder, one.project) || isBelow(one.project, folder)));
-    const at = task ? { project: task.project } : {};
-    const rules = await orders.ask(() => server.request<RuleView[]>('promptside/query', { type: 'rules', ...at }));
-    if (!rules) return;
-    if (rules.length === 0) {
-      void vscode.window.showInformationMessage('Nothing is permitted for good in this project.');
-      return;
-    }
-    const items = rules.map(rule => ({ label: plain(rule.rule), description: `task ${rule.task}, ${rule.stage}, by ${rule.by} in ${rule.client}`, rule }));
-    const chosen = await vscode.window.showQuickPick(items, { title: 'Permissions given for good', placeHolder: 'Choose one to take it back' });
-    const button = 'Take Back';
-    if (chosen && (await vscode.window.showWarningMessage(unlinked(`Ask again before ${chosen.rule.rule}?`), button, 'Cancel')) === button) {
-      await orders.give('removeRule', { ...at, rule: chosen.rule.id });
-    }
-  });
+  command('rules', () => rules.show());
   command('trust', argument => trust.show(String(given(argument)['project'] ?? '')));
-  command('rehearse', async () => {
-    const folder = vscode.workspace.workspaceFolders?.[0];
-    if (!orders.mayAct() || !folder) return;
-    const own = (await vscode.workspace.fs.readDirectory(folder.uri)).filter(([name]) => !['.git', '.promptside'].includes(name));
-    if (own.length > 0) {
-      const words = 'A rehearsal is played on a sample project, best in an empty folder. Here its edits are made only where they fit.';
-      const answer = await vscode.window.showInformationMessage(words, 'Open Folder…', 'Rehearse Here');
-      if (answer === 'Open Folder…') await vscode.commands.executeCommand('workbench.action.files.openFolder');
-      if (answer !== 'Rehearse Here') return;
-    }
-    const made = await orders.ask(() => server.order<{ task: number }>('newTask', { ...REHEARSAL, uri: folder.uri.toString() }));
-    const task = made && (await tasks.comes(() => tasks.ofFile(folder.uri).find(one => one.id === made.task)));
-    if (task) panels.show(task);
-  });
   command('daemonStart', async () => {
     if (server.state === 'running') await orders.ask(() => server.order('daemonStart'));
     else await server.start(true);
@@ -293,7 +248,7 @@ export function register(parts: Parts): vscode.Disposable[] {
       const now = tasks.task(ordered.project, ordered.id);
       return now && now.seq > ordered.seq ? now : undefined;
     });
-    if (task?.state !== 'completed' || here.panel?.id === task.id) return;
+    if (task?.state !== 'completed' || (here.panel && keyOf(here.panel) === keyOf(task))) return;
     const words = `“${cut(task.title, 60)}” has gone through all its stages. Its changes are in your files.`;
     const answer = await vscode.window.showInformationMessage(words, 'Show Changes', 'Open Panel');
     const at = { project: task.project, task: task.id };
@@ -314,40 +269,8 @@ export function register(parts: Parts): vscode.Disposable[] {
 }
 
 const DOUBLE_CLICK_MS = 400;
-/** The task that was recorded: it is made at once, since there is nothing to be written. */
-const REHEARSAL = {
-  agent: 'rehearsal:standard',
-  title: 'Leave common words out of the list',
-  description: 'The most frequent words of almost any text are “the”, “and”, “of”, “to”. Let me name words that wordcount leaves out.',
-};
-
 function takesOptions(task: TaskView): boolean {
   return task.waiting_for?.gate?.type === 'require_selection';
-}
-
-function attemptOf(task: TaskView, at: Given): ReturnType<typeof newest> {
-  const stage = typeof at['stage'] === 'string' ? at['stage'] : '';
-  const of = task.stages.find(one => one.id === stage);
-  const attempt = of?.attempts.find(one => one.n === at['attempt']);
-  return of && attempt ? { stage: of, attempt } : newest(task, stage);
-}
-
-async function compare(task: TaskView, at: Given): Promise<void> {
-  const stages = task.stages.filter(stage => stage.attempts.length > 1);
-  const named = stages.find(stage => stage.id === at['stage']) ?? (stages.length === 1 ? stages[0] : undefined);
-  const items = stages.map(stage => ({ label: plain(stage.name), description: `${stage.attempts.length} attempts`, stage }));
-  const stage = named ?? (await vscode.window.showQuickPick(items, { title: 'Compare attempts of which stage?' }))?.stage;
-  if (!stage) return;
-  const numbers = stage.attempts.map(attempt => attempt.n);
-  let [left, right] = [numbers.at(-2), numbers.at(-1)];
-  if (numbers.length > 2) {
-    const choices = numbers.slice(0, -1).reverse().map(n => ({ label: `Attempt ${n}`, n }));
-    left = (await vscode.window.showQuickPick(choices, { title: `Compare attempt ${right} of ${stage.name} with` }))?.n;
-  }
-  if (left === undefined || right === undefined) return;
-  const address = (n: number) =>
-    vscode.Uri.parse(`promptside://${task.id}/${encodeURIComponent(stage.id)}/${n}?project=${encodeURIComponent(task.project)}`);
-  await vscode.commands.executeCommand('vscode.diff', address(left), address(right), `${stage.name}: attempt ${left} ↔ ${right}`);
 }
 
 /** The document that waits; where none does, the panel has what can be decided. */
@@ -359,26 +282,4 @@ async function openDocument(task: TaskView): Promise<void> {
 
 async function open(uri: vscode.Uri): Promise<void> {
   await vscode.window.showTextDocument(uri, { preview: true });
-}
-
-async function closeTab(uri: string): Promise<void> {
-  const wanted = vscode.Uri.parse(uri).toString();
-  const tabs = vscode.window.tabGroups.all.flatMap(group => group.tabs);
-  const mine = tabs.filter(tab => tab.input instanceof vscode.TabInputText && tab.input.uri.toString() === wanted);
-  if (mine.length > 0) await vscode.window.tabGroups.close(mine);
-}
-
-/** Where a new task belongs: what is selected in a file of the window, else the folder; undefined if none was chosen. */
-async function newHere(): Promise<Given | undefined> {
-  const editor = vscode.window.activeTextEditor;
-  if (editor?.document.uri.scheme === 'file' && vscode.workspace.getWorkspaceFolder(editor.document.uri)) {
-    const { start, end } = editor.selection;
-    const uri = editor.document.uri.toString();
-    if (editor.selection.isEmpty) return { uri };
-    return { uri, range: { start: { line: start.line, character: start.character }, end: { line: end.line, character: end.character } } };
-  }
-  const folders = vscode.workspace.workspaceFolders ?? [];
-  const folder = folders.length > 1 ? await vscode.window.showWorkspaceFolderPick({ placeHolder: 'A task for which project?' }) : folders[0];
-  // The server takes the folder that a file is in; this one is ours, so nothing of it goes into the task.
-  return folder && { uri: vscode.Uri.joinPath(folder.uri, '.promptside', 'DESK.md').toString() };
 }

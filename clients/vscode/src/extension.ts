@@ -8,6 +8,7 @@ import { register } from './commands';
 import { LineComments } from './comments';
 import { Here } from './here';
 import { middleware, showDiagnostics } from './lenses';
+import { NewTasks } from './new_tasks';
 import { Notices } from './notices';
 import { Orders } from './orders';
 import { Outputs } from './output';
@@ -15,6 +16,7 @@ import { Pages } from './pages';
 import { Panels } from './panel';
 import { PipelineFiles } from './pipelines';
 import { onEnvironment } from './program';
+import { Rules } from './rules';
 import { Server } from './server';
 import { StatusItem } from './status';
 import { Tasks } from './tasks';
@@ -35,13 +37,15 @@ export function activate(context: vscode.ExtensionContext): void {
   const comments = new LineComments(changes, tasks, orders);
   const pages = new Pages(running);
   const panels = new Panels({ server: running, tasks, here, orders }, vscode.Uri.joinPath(context.extensionUri, 'dist'));
-  const files = new PipelineFiles(running, tasks, orders);
+  const files = new PipelineFiles(running, here, orders);
   const trust = new Trust(running, tasks, orders);
+  const newTasks = new NewTasks(running, tasks, here, orders, panels);
+  const rules = new Rules(running, here, orders);
   const agent = new Agent(running, tasks, tree);
-  new Notices(tasks, tree, outputs, here);
+  new Notices(tasks, tree, outputs);
   context.subscriptions.push(
     log, tree.view, outputs, changes, comments, pages, panels, new StatusItem(running, tasks, agent), new Buffers(tasks),
-    ...register({ server: running, tasks, here, orders, tree, outputs, changes, comments, pages, panels, files, trust, log, home: context.extensionUri }),
+    ...register({ server: running, tasks, here, orders, tree, outputs, changes, comments, pages, panels, files, trust, newTasks, rules, log, home: context.extensionUri }),
     vscode.workspace.onDidChangeConfiguration(event => {
       if (event.affectsConfiguration('promptside.daemon.path')) void running.start(true);
       else if (event.affectsConfiguration('promptside.agent') || event.affectsConfiguration('promptside.pipeline')) void running.configure();

@@ -1,8 +1,9 @@
 // Which task a command without arguments is about, and what the palette and the menus may offer.
 
+import * as path from 'node:path';
 import * as vscode from 'vscode';
 import type { Server } from './server';
-import { Tasks, documentOf, stageOf } from './tasks';
+import { Tasks, documentOf, isBelow, real, stageOf } from './tasks';
 import type { Node } from './tree';
 import { can } from './tree';
 import type { TaskView } from './protocol';
@@ -66,13 +67,29 @@ export class Here {
     const sorted = [...tasks].sort((a, b) => Number(!a.waiting_for) - Number(!b.waiting_for) || b.state_since - a.state_since);
     const items = sorted.map(task => ({
       label: plain(cut(task.title, 80)),
-      description: `#${task.id}`,
+      description: [`#${task.id}`, this.tasks.projectName(task)].filter(Boolean).join(' · '),
       detail: plain([stageOf(task)?.name, task.waiting_for ? need(task.waiting_for) : task.state].filter(Boolean).join(' · ')),
       iconPath: taskIcon(task),
       task,
     }));
     const options = { title, placeHolder: 'Task', matchOnDescription: true, matchOnDetail: true };
     return (await vscode.window.showQuickPick(items, options))?.task;
+  }
+
+  /**
+   * What a command is about that needs no task: the project before the person, else the only one, else the one they
+   * choose. Undefined if they chose none; empty where no folder is open, which the server says.
+   */
+  async project(title = 'Which project?'): Promise<string | undefined> {
+    const task = this.active ?? this.live(this.panel);
+    if (task) return task.project;
+    const { projects } = this.tasks;
+    const editor = vscode.window.activeTextEditor?.document.uri;
+    const file = editor?.scheme === 'file' ? real(editor.fsPath) : '';
+    const around = projects.filter(project => isBelow(file, project)).sort((a, b) => b.length - a.length);
+    if (around[0] !== undefined || projects.length <= 1) return around[0] ?? projects[0] ?? '';
+    const items = projects.map(project => ({ label: plain(this.tasks.nameOf(project)), description: plain(path.dirname(project)), project }));
+    return (await vscode.window.showQuickPick(items, { title }))?.project;
   }
 
   private live(task: TaskView | undefined): TaskView | undefined {

@@ -1,12 +1,11 @@
 // When a message is shown: only if the person must act, nothing of ours is on the screen, and once for each wait.
 
 import * as vscode from 'vscode';
-import type { Here } from './here';
 import type { Outputs } from './output';
 import type { TaskView } from './protocol';
 import { documentOf, keyOf, stageOf, Tasks } from './tasks';
 import type { TaskTree } from './tree';
-import { cut, hasFailed, need, oneLine, several, unlinked } from './words';
+import { cut, hasFailed, need, oneLine, several, unlinked, wasStopped } from './words';
 
 const TOGETHER_MS = 400;
 
@@ -29,7 +28,6 @@ export class Notices {
     private readonly tasks: Tasks,
     private readonly tree: TaskTree,
     private readonly outputs: Outputs,
-    private readonly here: Here,
   ) {
     tasks.onChange(task => task && this.changed(task));
     vscode.window.onDidChangeWindowState(state => state.focused && this.soon());
@@ -64,7 +62,7 @@ export class Notices {
   private say(): void {
     const fresh = this.fresh.filter(wait => this.waits(wait));
     this.fresh = [];
-    if (!vscode.workspace.getConfiguration('promptside').get('notify.toasts', true) || this.visible()) return;
+    if (this.visible() || !vscode.workspace.getConfiguration('promptside').get('notify.toasts', true)) return;
     const first = fresh[0];
     if (!first) return;
     if (fresh.length > 1) void this.several(fresh);
@@ -78,7 +76,7 @@ export class Notices {
     return (
       this.tree.view.visible ||
       this.outputs.visible ||
-      this.here.panel !== undefined ||
+      vscode.window.tabGroups.all.some(({ activeTab }) => isPanel(activeTab)) ||
       vscode.window.visibleTextEditors.some(editor => this.tasks.ofDocument(editor.document.uri) !== undefined)
     );
   }
@@ -124,11 +122,17 @@ export class Notices {
   }
 }
 
+/** The panel, where it lies on top: one behind another tab shows nothing. */
+function isPanel(tab: vscode.Tab | undefined): boolean {
+  return tab?.input instanceof vscode.TabInputWebview && tab.input.viewType.endsWith('promptside.panel');
+}
+
 function waitsOf(task: TaskView): Wait[] {
   const waiting = task.waiting_for;
   if (!waiting) return [];
   const title = cut(task.title, 60);
-  const stage = stageOf(task)?.name ?? waiting.stage;
+  const now = stageOf(task);
+  const stage = now?.name ?? waiting.stage;
   const key = `${keyOf(task)} ${waiting.stage}`;
   const found: Wait[] = waiting.decisions
     .filter(one => one.kind === 'permission')
@@ -140,14 +144,13 @@ function waitsOf(task: TaskView): Wait[] {
       words: `${oneLine(one.text)} ${one.tool}: ${oneLine(one.what)}`,
     }));
   const questions = waiting.decisions.length - found.length;
-  const last = stageOf(task)?.attempts.at(-1);
   if (waiting.kind === 'decision') {
     const words = `The agent has ${several(questions, 'question')} about “${title}”. It waits.`;
     if (questions > 0) found.push({ key: `${key} questions ${waiting.since}`, task, kind: 'questions', decision: '', words });
   } else if (hasFailed(task)) {
-    const words = `“${title}”: ${stage} failed: ${need(waiting)}. ${oneLine(last?.hint ?? '')}`.trim();
-    if (last?.status !== 'stopped') found.push({ key: `${key} failed ${waiting.since}`, task, kind: 'failed', decision: '', words });
-  } else {
+    const words = `“${title}”: ${stage} failed: ${need(waiting)}. ${oneLine(now?.attempts.at(-1)?.hint ?? '')}`.trim();
+    found.push({ key: `${key} failed ${waiting.since}`, task, kind: 'failed', decision: '', words });
+  } else if (!now || !wasStopped(now)) {
     const words = `“${title}” waits for you: ${stage}, ${need(waiting)}.`;
     found.push({ key: `${key} ${waiting.kind} ${waiting.since}`, task, kind: 'gate', decision: '', words });
   }

@@ -3,31 +3,30 @@
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 import type { FormNews } from './ours';
-import type { DecisionView, Offer, TaskView } from './protocol';
+import type { TaskView } from './protocol';
+import { confirmed, IN_DOCUMENT, inWords, Wanted, whichPermission, whichScope, whichStage } from './asking';
 import { Given, Here } from './here';
 import { Refused, Server } from './server';
+import { placeIn } from './place';
 import { documentOf, isBelow, real, stageOf, Tasks } from './tasks';
 import { can } from './tree';
 import { cut, oneLine, plain, unlinked } from './words';
 
 /** Where in an order the words of the person stand, and what to ask for. */
-const WORDS: Record<string, { field: string; title: string; hint: string; optional?: boolean; document?: boolean }> = {
+const WORDS: Record<string, Wanted & { field: string }> = {
   redo: { field: 'feedback', title: 'Redo with feedback', hint: 'What should the agent do differently?', document: true },
   interrupt: { field: 'text', title: 'Interrupt with feedback', hint: 'What should the agent know?', document: true },
   deny: { field: 'text', title: 'Deny', hint: 'What should the agent do in its place? (may be left empty)', optional: true },
   skip: { field: 'reason', title: 'Skip the stage', hint: 'Why is it left out? (may be left empty)', optional: true },
 };
-const SCOPES: [string, string, string][] = [
-  ['once', 'Once', 'This use only'],
-  ['attempt', 'For this attempt', 'Until the attempt ends'],
-  ['task', 'For this task', 'In every stage of it'],
-  ['always', 'Always in this project', 'Listed by “Show Permissions Given for Good”'],
-];
-
+/** Refusals for what stands, or does not stand, in the document that waits. */
+const IN_THE_DOCUMENT = ['answer', 'form-grammar', 'gate-lacks', 'no-text', 'notes', 'too-many', 'unknown-item'];
 /** An attempt is what was ordered also if its clock is a little behind ours. */
 const SOONER_S = 2;
 /** How long it is said what follows from an order. */
 const SAID_MS = 8000;
+/** Orders along with which goes where the person is in the source (ED-13). */
+const PLACED = ['run', 'redo', 'interrupt'];
 /** Others that ask the person before they are sent. */
 const ASKED_FIRST = ['goBack', 'abandon'];
 
@@ -118,13 +117,9 @@ export class Orders {
   /** Puts in what is missing; undefined if the person thought better of it, else what to do when it was taken. */
   private async complete(tag: string, task: TaskView, order: Given): Promise<(() => void) | undefined> {
     let sent: () => void = () => undefined;
-    if (tag === 'allow' || tag === 'deny') {
-      const decision = await this.permission(task, order);
-      if (!decision) return undefined;
-      if (tag === 'allow' && order['scope'] === undefined && !(await this.scope(task, decision, order))) return undefined;
-    }
+    if ((tag === 'allow' || tag === 'deny') && !(await this.permission(tag, task, order))) return undefined;
     if (tag === 'goBack' && order['stage'] === undefined && !(await this.stage(task, order))) return undefined;
-    if (!(await this.confirmed(tag, task, order))) return undefined;
+    if (!(await confirmed(tag, task, order))) return undefined;
     if (tag === 'redo' || tag === 'interrupt') {
       const collected = this.comments(task);
       if (collected.comments.length > 0) {
@@ -132,21 +127,23 @@ export class Orders {
         ({ sent } = collected);
       }
     }
-    if (tag === 'run' || tag === 'redo' || tag === 'interrupt') Object.assign(order, this.selection(task, order));
+    const place = PLACED.includes(tag) ? this.place(task, order) : {};
     const wanted = WORDS[tag];
     if (wanted && order[wanted.field] === undefined && !order['comments'] && !order['fresh']) {
       if (wanted.document && (await this.noted(task))) return sent;
-      const words = await this.words(wanted, task);
+      const words = await inWords(wanted, task, along(place));
       if (words === undefined) return undefined;
-      if (words !== IN_DOCUMENT) order[wanted.field] = words;
+      if (words === IN_DOCUMENT) return sent; // where they can name a place themselves
+      order[wanted.field] = words;
     }
     if (tag === 'run' && task.waiting_for?.kind === 'input' && order['input'] === undefined) {
       const reason = oneLine(task.waiting_for.reason);
-      const hint = { field: 'input', title: stageOf(task)?.name ?? 'Run', hint: reason || 'What should the stage know?', optional: true };
-      const words = await this.words(hint, task);
+      const hint = { title: stageOf(task)?.name ?? 'Run', hint: reason || 'What should the stage know?', optional: true };
+      const words = await inWords(hint, task, along(place));
       if (words === undefined) return undefined;
       order['input'] = words;
     }
+    Object.assign(order, place);
     return sent;
   }
 
@@ -166,73 +163,30 @@ export class Orders {
     return possible.every(offer => offer.blocked !== null) ? (possible[0]?.blocked ?? '') : '';
   }
 
-  private async permission(task: TaskView, order: Given): Promise<DecisionView | undefined> {
+  private async permission(tag: string, task: TaskView, order: Given): Promise<boolean> {
     const asked = task.waiting_for?.decisions.filter(one => one.kind === 'permission') ?? [];
-    let decision = asked.find(one => one.id === order['decision']) ?? (asked.length === 1 ? asked[0] : undefined);
-    if (!decision && asked.length > 1) {
-      const items = asked.map(one => ({ label: plain(cut(one.what, 80)), description: plain(one.tool), detail: plain(oneLine(one.text)), one }));
-      decision = (await vscode.window.showQuickPick(items, { title: 'Which permission?' }))?.one;
-    }
     if (asked.length === 0) this.say(`“${cut(task.title, 60)}” asks for no permission.`);
-    if (decision) order['decision'] = decision.id;
-    return decision;
-  }
-
-  private async scope(task: TaskView, decision: DecisionView, order: Given): Promise<boolean> {
-    const possible = task.offers.filter(one => one.command === 'promptside.allow' && one.place === decision.id);
-    const scopes = new Set(possible.map((offer: Offer) => String(offer.args['scope'] ?? 'once')));
-    const items = SCOPES.filter(([id]) => scopes.has(id)).map(([id, label, detail]) => ({ label, description: detail, id }));
-    const title = `Allow ${decision.tool}: ${cut(decision.what, 100)}`;
-    const chosen = await vscode.window.showQuickPick(items, { title, placeHolder: oneLine(decision.why) });
-    if (chosen) order['scope'] = chosen.id;
-    return chosen !== undefined;
+    const decision = asked.find(one => one.id === order['decision']) ?? (await whichPermission(asked));
+    if (!decision) return false;
+    order['decision'] = decision.id;
+    if (tag === 'allow') order['scope'] ??= await whichScope(task, decision);
+    return tag === 'deny' || order['scope'] !== undefined;
   }
 
   private async stage(task: TaskView, order: Given): Promise<boolean> {
     const last = task.stages.findIndex(stage => stage.id === task.current);
     const earlier = task.stages.slice(0, last < 0 ? undefined : last);
-    const items = earlier.reverse().map(stage => ({ label: plain(stage.name), description: stage.status, id: stage.id }));
-    if (items.length === 0) this.say(`“${cut(task.title, 60)}” is at its first stage.`);
-    const chosen = items.length > 0 ? await vscode.window.showQuickPick(items, { title: 'Go back to which stage?' }) : undefined;
-    if (chosen) order['stage'] = chosen.id;
-    return chosen !== undefined;
+    if (earlier.length === 0) this.say(`“${cut(task.title, 60)}” is at its first stage.`);
+    else order['stage'] = await whichStage(earlier);
+    return order['stage'] !== undefined;
   }
 
-  /** Asks before what can't be taken back; with a modal dialog only where work is thrown away (M34, M35). */
-  private async confirmed(tag: string, task: TaskView, order: Given): Promise<boolean> {
-    const settings = vscode.workspace.getConfiguration('promptside.confirm');
-    const title = cut(task.title, 60);
-    if (tag === 'abandon' && settings.get('abandon', true)) {
-      const now = stageOf(task);
-      const stopped = now?.status === 'running' ? `; ${now.name} is stopped` : '';
-      return sure(`Abandon “${title}”?`, `Branch and files stay${stopped}.`, 'Abandon');
-    }
-    if (tag === 'goBack' && order['reason'] === undefined && settings.get('goBack', true)) {
-      const ids = task.stages.map(stage => stage.id);
-      const to = task.stages.find(stage => stage.id === order['stage']);
-      const last = task.current === null ? ids.length : ids.indexOf(task.current) + 1;
-      const later = task.stages.slice(ids.indexOf(String(order['stage'])) + 1, last).map(stage => stage.name);
-      const kept = later.length > 1 ? 'run again; their documents are kept as earlier attempts' : 'runs again; its document is kept as an earlier attempt';
-      const again = later.length > 0 ? `${later.join(' and ')} ${kept}. ` : '';
-      return sure(`Go back to ${to?.name ?? String(order['stage'])}?`, `${again}Files stay.`, 'Go back');
-    }
-    return true;
-  }
-
-  /** What the person has selected in the source goes along, where it is of the task's project. */
-  private selection(task: TaskView, order: Given): Given {
+  /** Where the person is in the source goes along, if that is of the task's project. */
+  private place(task: TaskView, order: Given): Given {
     const editor = vscode.window.activeTextEditor;
-    if (order['uri'] !== undefined || !editor || editor.selection.isEmpty || editor.document.uri.scheme !== 'file') return {};
+    if (order['uri'] !== undefined || order['comments'] !== undefined || editor?.document.uri.scheme !== 'file') return {};
     const file = real(editor.document.uri.fsPath);
-    if (!isBelow(file, task.project) || isBelow(file, path.join(task.project, '.promptside'))) return {};
-    const { start, end } = editor.selection;
-    return {
-      uri: editor.document.uri.toString(),
-      range: {
-        start: { line: start.line, character: start.character },
-        end: { line: end.line, character: end.character },
-      },
-    };
+    return isBelow(file, task.project) && !isBelow(file, path.join(task.project, '.promptside')) ? placeIn(editor) : {};
   }
 
   /** Whether the document has notes for the agent: these are the words then, and the server takes them. */
@@ -247,38 +201,6 @@ export class Orders {
     } catch {
       return false; // a task that waits with no form has no notes
     }
-  }
-
-  private words(wanted: (typeof WORDS)[string], task: TaskView): Promise<string | undefined> {
-    const box = vscode.window.createInputBox();
-    box.title = `${wanted.title}: ${cut(task.title, 60)}`;
-    box.placeholder = wanted.hint;
-    box.ignoreFocusOut = true;
-    const write: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon('edit'), tooltip: 'Write it in the document, where it may be longer' };
-    if (wanted.document) {
-      box.buttons = [write];
-      box.prompt = 'Longer words go into the document, behind >>';
-    }
-    return new Promise(resolve => {
-      box.onDidAccept(() => {
-        if (!box.value.trim() && !wanted.optional) {
-          box.validationMessage = 'Say a word, or press Escape.';
-          return;
-        }
-        resolve(box.value);
-        box.hide();
-      });
-      box.onDidChangeValue(() => (box.validationMessage = undefined));
-      box.onDidTriggerButton(() => {
-        resolve(IN_DOCUMENT);
-        box.hide();
-      });
-      box.onDidHide(() => {
-        resolve(undefined);
-        box.dispose();
-      });
-      box.show();
-    });
   }
 
   private async refused(error: unknown, tag: string, order: Given, task?: TaskView): Promise<boolean> {
@@ -303,9 +225,16 @@ export class Orders {
         this.say(error.sentence, ['Show', 'promptside.trust', { project: order['project'] }]);
         return false;
       default:
-        this.say(error.sentence, task?.waiting_for?.document ? ['Go There', 'promptside.showLack', { uri: documentOf(task).toString() }] : undefined);
+        this.say(error.sentence, this.lack(error.refusal.code, task));
         return false;
     }
+  }
+
+  /** Where that is mended for which an order was refused: in the document, if that is what is wrong, and it still waits. */
+  private lack(code: string, task?: TaskView): [string, string, unknown] | undefined {
+    const now = task && this.tasks.task(task.project, task.id);
+    if (!now?.waiting_for?.document || !IN_THE_DOCUMENT.includes(code)) return undefined;
+    return ['Go There', 'promptside.showLack', { uri: documentOf(now).toString() }];
   }
 
   /** M14: a stage that may write to what is unsaved here is not started unsaid. */
@@ -323,9 +252,6 @@ export class Orders {
   }
 }
 
-/** The words will be written into the document. */
-const IN_DOCUMENT = '\0';
-
-async function sure(message: string, detail: string, button: string): Promise<boolean> {
-  return (await vscode.window.showWarningMessage(message, { modal: true, detail }, button)) === button;
+function along(place: Given): string {
+  return place['uri'] !== undefined && vscode.window.activeTextEditor?.selection.isEmpty === false ? 'Your selection goes along.' : '';
 }

@@ -1,10 +1,10 @@
 // A pipeline of one's own: copied from another one, opened, and its prompts opened.
 
 import * as vscode from 'vscode';
+import type { Here } from './here';
 import type { Orders } from './orders';
 import type { PipelineList, PipelineStageView, PipelineView, Path } from './protocol';
 import type { Server } from './server';
-import { isBelow, real, Tasks } from './tasks';
 import { cut, oneLine, plain, several } from './words';
 
 const WHERE: (vscode.QuickPickItem & { to: 'project' | 'user' })[] = [
@@ -12,17 +12,23 @@ const WHERE: (vscode.QuickPickItem & { to: 'project' | 'user' })[] = [
   { label: 'For me', description: 'in all projects of mine', to: 'user' },
 ];
 
+/** A pipeline, and the project that it was listed for, as an order names it. */
+interface Chosen {
+  pipeline: PipelineView;
+  of: { project?: string };
+}
+
 export class PipelineFiles {
   constructor(
     private readonly server: Server,
-    private readonly tasks: Tasks,
+    private readonly here: Here,
     private readonly orders: Orders,
   ) {}
 
   /** Opens a pipeline; of one that is shipped a copy is made first. */
   async edit(): Promise<void> {
     const chosen = await this.choose('Edit which pipeline?');
-    const own = chosen && (await this.own(chosen, `Edit ${chosen.title}`));
+    const own = chosen && (await this.own(chosen, `Edit ${chosen.pipeline.title}`));
     if (own) await open(own);
   }
 
@@ -32,9 +38,9 @@ export class PipelineFiles {
     const from = await this.choose('New pipeline: which one does it begin as?');
     if (!from) return;
     const name = await vscode.window.showInputBox({
-      title: `New pipeline from ${from.title}`,
+      title: `New pipeline from ${from.pipeline.title}`,
       prompt: 'Its name, and the name of its file',
-      value: `my-${from.name}`,
+      value: `my-${from.pipeline.name}`,
       ignoreFocusOut: true,
     });
     if (!name) return;
@@ -46,45 +52,39 @@ export class PipelineFiles {
   async prompt(): Promise<void> {
     const chosen = await this.choose('Edit a prompt of which pipeline?');
     if (!chosen) return;
-    const items = chosen.stages.map(stage => ({ label: plain(stage.name), description: plain(oneLine(stage.description)), stage }));
-    const stage = (await vscode.window.showQuickPick(items, { title: `Edit the prompt of which stage of ${chosen.title}?` }))?.stage;
+    const { stages, title } = chosen.pipeline;
+    const items = stages.map(stage => ({ label: plain(stage.name), description: plain(oneLine(stage.description)), stage }));
+    const stage = (await vscode.window.showQuickPick(items, { title: `Edit the prompt of which stage of ${title}?` }))?.stage;
     const own = stage && (await this.own(chosen, `Edit the prompt of ${stage.name}`));
     if (own && stage) await this.openPrompt(own, stage);
   }
 
-  private async choose(title: string): Promise<PipelineView | undefined> {
-    const project = this.project();
-    const listed = await this.orders.ask(() =>
-      this.server.request<PipelineList>('promptside/query', { type: 'pipelines', ...(project ? { project } : {}) }));
-    const items = (listed?.pipelines ?? []).map(one => ({
-      label: plain(one.title),
-      description: [one.name, several(one.stages.length, 'stage'), one.origin].join(' · '),
-      detail: plain(cut(one.stages.map(stage => stage.name).join(' → '), 200)),
-      one,
+  private async choose(title: string): Promise<Chosen | undefined> {
+    const project = await this.here.project('The pipelines of which project?');
+    if (project === undefined) return undefined;
+    const of = project ? { project } : {};
+    const listed = await this.orders.ask(() => this.server.request<PipelineList>('promptside/query', { type: 'pipelines', ...of }));
+    const items = (listed?.pipelines ?? []).map(pipeline => ({
+      label: plain(pipeline.title),
+      description: [pipeline.name, several(pipeline.stages.length, 'stage'), pipeline.origin].join(' · '),
+      detail: plain(cut(pipeline.stages.map(stage => stage.name).join(' → '), 200)),
+      pipeline,
     }));
-    return items.length <= 1 ? items[0]?.one : (await vscode.window.showQuickPick(items, { title }))?.one;
+    const pipeline = (items.length <= 1 ? items[0] : await vscode.window.showQuickPick(items, { title }))?.pipeline;
+    return pipeline && { pipeline, of };
   }
 
   /** The file of a pipeline that the person may change. */
-  private async own(pipeline: PipelineView, title: string): Promise<string | undefined> {
-    if (pipeline.origin !== 'shipped') return pipeline.path;
-    return this.orders.mayAct() ? this.copy(pipeline, `${title}: where is your copy kept?`) : undefined;
+  private async own(chosen: Chosen, title: string): Promise<string | undefined> {
+    if (chosen.pipeline.origin !== 'shipped') return chosen.pipeline.path;
+    return this.orders.mayAct() ? this.copy(chosen, `${title}: where is your copy kept?`) : undefined;
   }
 
-  private async copy(from: PipelineView, title: string, as = ''): Promise<string | undefined> {
-    const project = this.project();
+  private async copy(from: Chosen, title: string, as = ''): Promise<string | undefined> {
     const to = (await vscode.window.showQuickPick(WHERE, { title }))?.to;
     if (!to) return undefined;
-    const order = { name: from.name, to, ...(project ? { project } : {}), ...(as ? { as } : {}) };
+    const order = { name: from.pipeline.name, to, ...from.of, ...(as ? { as } : {}) };
     return (await this.orders.ask(() => this.server.order<Path>('copyPipeline', order)))?.path;
-  }
-
-  /** The project before the person, if tasks of it are known; else the folder that is open. */
-  private project(): string | undefined {
-    const editor = vscode.window.activeTextEditor?.document.uri;
-    const file = editor?.scheme === 'file' ? real(editor.fsPath) : '';
-    const here = this.tasks.all.filter(task => this.tasks.isHere(task)).map(task => task.project);
-    return here.find(project => isBelow(file, project)) ?? here[0] ?? vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
   }
 
   /** Where the pipeline's file names the prompt, the server knows which file it is. */

@@ -215,12 +215,7 @@ export class Server implements vscode.Disposable {
     try {
       const { protocol } = await client.sendRequest<DaemonView>('promptside/query', { type: 'status' });
       const before = this.mismatch;
-      const older = protocol > PROTOCOL ? 'the extension' : 'the program promptside';
-      this.mismatch =
-        protocol === PROTOCOL
-          ? ''
-          : `This extension speaks version ${PROTOCOL}, the daemon version ${protocol}. ` +
-            `Update ${older}; until then you can read, not decide.`;
+      this.mismatch = mismatch(protocol);
       if (this.mismatch !== before) this.stateChanged.fire(this.state);
     } catch (error) {
       this.log.info(`The daemon's version could not be asked for: ${String(error)}`);
@@ -234,9 +229,16 @@ export class Server implements vscode.Disposable {
   }
 }
 
+/** What keeps a person from deciding where the daemon speaks this version, if anything does (M28). */
+export function mismatch(protocol: number): string {
+  if (protocol === PROTOCOL) return '';
+  const older = protocol > PROTOCOL ? 'the extension' : 'the program promptside';
+  return `This extension speaks version ${PROTOCOL}, the daemon version ${protocol}. Update ${older}; until then you can read, not decide.`;
+}
+
 /** What the server is told of the settings; empty is not set. */
 function settings(): { agent: { default: string }; pipeline: { default: string } } {
-  const found = vscode.workspace.getConfiguration('promptside');
+  const found = vscode.workspace.getConfiguration('promptside', null);
   return { agent: { default: found.get('agent.default', '') }, pipeline: { default: found.get('pipeline.default', '') } };
 }
 

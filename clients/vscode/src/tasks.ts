@@ -22,7 +22,7 @@ export class Tasks {
   private readonly doing = new Map<string, Activity>();
   private readonly changed = new vscode.EventEmitter<TaskView | undefined>();
   private readonly active = new vscode.EventEmitter<Activity>();
-  private folders: string[] = [];
+  private folders: { name: string; path: string }[] = [];
   /** A task that changed; none if it may be any of them, or the daemon. */
   readonly onChange = this.changed.event;
   readonly onActivity = this.active.event;
@@ -79,9 +79,27 @@ export class Tasks {
   }
 
   /** The project's name, where it is not clear whose task it is: there are several, or it is not of this window. */
-  projectName(task: TaskView): string {
-    const many = this.all.some(one => one.project !== task.project);
-    return many || !this.isHere(task) ? path.basename(task.project) : '';
+  projectName({ project }: TaskView): string {
+    const others = [...new Set(this.all.map(task => task.project))].filter(other => other !== project);
+    if (others.length === 0 && this.holds(project)) return '';
+    const name = this.nameOf(project);
+    return others.some(other => this.nameOf(other) === name) ? path.join(path.basename(path.dirname(project)), name) : name;
+  }
+
+  /** As the window calls the folder, if it is one. */
+  nameOf(project: string): string {
+    return this.folders.find(folder => folder.path === project)?.name ?? path.basename(project);
+  }
+
+  /** The projects of this window's folders; a folder that is none yet stands for itself. */
+  get projects(): string[] {
+    const known = [...new Set([...this.known.values()].map(task => task.project))];
+    const found = this.folders.flatMap(folder => {
+      const around = known.filter(project => isBelow(folder.path, project)).sort((a, b) => b.length - a.length);
+      const below = known.filter(project => isBelow(project, folder.path));
+      return around.slice(0, 1).concat(below, around.length + below.length > 0 ? [] : [folder.path]);
+    });
+    return [...new Set(found)];
   }
 
   activity(task: TaskView): Activity | undefined {
@@ -90,10 +108,7 @@ export class Tasks {
 
   /** Whether its project is in this window: a folder of it, one above it, or no folder is open. */
   isHere(task: TaskView): boolean {
-    return (
-      this.folders.length === 0 ||
-      this.folders.some(folder => isBelow(task.project, folder) || isBelow(folder, task.project))
-    );
+    return this.holds(task.project);
   }
 
   /** The task that a document is of. */
@@ -137,8 +152,15 @@ export class Tasks {
     });
   }
 
+  private holds(project: string): boolean {
+    return (
+      this.folders.length === 0 ||
+      this.folders.some(folder => isBelow(project, folder.path) || isBelow(folder.path, project))
+    );
+  }
+
   private look(): void {
-    this.folders = (vscode.workspace.workspaceFolders ?? []).map(folder => real(folder.uri.fsPath));
+    this.folders = (vscode.workspace.workspaceFolders ?? []).map(({ name, uri }) => ({ name, path: real(uri.fsPath) }));
   }
 }
 

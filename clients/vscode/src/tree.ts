@@ -29,6 +29,10 @@ export type Node =
 
 const OPEN: Group[] = ['waiting', 'running', 'paused', 'ready'];
 
+/** How often, and after how long, it is looked whether the rows of a view that was opened are drawn. */
+const FOCUS_TRIES = 20;
+const DRAWN_MS = 100;
+
 /** The view in the side bar, with its badge and what there is to say above the tasks. */
 export class TaskTree {
   readonly view: vscode.TreeView<Node>;
@@ -43,6 +47,11 @@ export class TaskTree {
     this.view = vscode.window.createTreeView('promptside.tasks', { treeDataProvider: this.nodes, showCollapseAll: true });
     this.view.onDidExpandElement(({ element }) => element.kind === 'task' && this.nodes.unfolded.add(keyOf(element.task)));
     this.view.onDidCollapseElement(({ element }) => element.kind === 'task' && this.nodes.unfolded.delete(keyOf(element.task)));
+    const opened = this.view.onDidChangeVisibility(({ visible }) => {
+      if (!visible) return;
+      opened.dispose();
+      void this.focusFirst();
+    });
     tasks.onChange(() => this.soon());
     server.onState(() => this.soon());
     vscode.workspace.onDidGrantWorkspaceTrust(() => this.soon());
@@ -61,6 +70,22 @@ export class TaskTree {
     const removed = before.find(node => !after.includes(node));
     if (removed) await vscode.commands.executeCommand('list.toggleSelection');
     return removed ?? before[0];
+  }
+
+  /**
+   * The editor gives the focus to what is in a view, and when this one is opened first, nothing is drawn in it yet.
+   * A window that comes back with the view in it shows it before any task is known; there the focus stays where it is.
+   */
+  private async focusFirst(): Promise<void> {
+    const first = this.nodes.getChildren()[0];
+    for (let tries = 0; first && tries < FOCUS_TRIES && this.view.visible; tries++) {
+      try {
+        await this.view.reveal(first, { select: false, focus: true });
+        return;
+      } catch {
+        await new Promise(resolve => setTimeout(resolve, DRAWN_MS)); // it is not drawn yet
+      }
+    }
   }
 
   private soon(): void {
@@ -268,6 +293,7 @@ function tooltip(task: TaskView, tasks: Tasks): vscode.MarkdownString {
     [stage?.name, `${state} since ${clock(task.waiting_for?.since ?? task.state_since)}`].filter(Boolean).join(' · '),
     tasks.activity(task)?.line ?? '',
     [
+      tasks.projectName(task),
       task.pipeline,
       task.branch ?? '',
       `${Math.round((task.metrics.input_tokens + task.metrics.output_tokens) / 1000)}k tokens`,

@@ -34,7 +34,8 @@ export class Trust {
       return;
     }
     const detail = [found.sentence, '', ...found.items.map(item => `${item.what}: ${item.path}${item.changed ? ' (changed)' : ''}`)].join('\n');
-    const answer = await vscode.window.showWarningMessage('Trust what this project brings?', { modal: true, detail }, 'Show', 'Trust');
+    const which = this.tasks.projects.length > 1 && at ? `“${this.tasks.nameOf(at)}”` : 'this project';
+    const answer = await vscode.window.showWarningMessage(`Trust what ${which} brings?`, { modal: true, detail }, 'Show', 'Trust');
     if (answer === 'Trust') await this.orders.give('trust', { ...where, hash: found.hash });
     for (const item of answer === 'Show' ? found.items : []) {
       await this.orders.ask(() => this.server.order('openFile', { ...where, path: item.path, line: 1 }));

@@ -56,8 +56,10 @@ def register(server: Server) -> None:
 
 
 def _lenses(server: Server, reading: Reading) -> list[types.CodeLens]:
-    found = [_lens(0, state_of(reading), LACK, {"uri": reading.uri})]
     acts = [act for act in document_acts(reading) if act.blocked is None]
+    if reading.task.state == "archived":  # it is over: its state is of no use to anybody
+        return [_act_lens(reading, 0, act) for act in acts if act.command]
+    found = [_lens(0, state_of(reading), LACK, {"uri": reading.uri})]
     tops = [act for command in ON_TOP for act in acts if act.command == command]
     others = [act for act in acts if act not in tops and act.primary]
     top = [*tops, *others, *(act for act in acts if not act.command)]

@@ -73,7 +73,7 @@ def _place(params: types.CodeActionParams) -> tuple[dict[str, Any], list[types.D
     start, end = params.range.start, params.range.end
     said = list(params.context.diagnostics[:MESSAGES])
     if start == end and said:
-        start, end = said[0].range.start, said[0].range.end
+        start = end = said[0].range.start  # the line is quoted, as one that nobody has selected
     place: dict[str, Any] = {
         "uri": params.text_document.uri,
         "range": {

@@ -3,16 +3,20 @@
 import * as fs from 'node:fs/promises';
 import * as path from 'node:path';
 import './commands';
-import './selection';
 import './keys';
-import './program';
+import './notices';
+import './orders';
+import './selection';
 import './tree';
+import './waits';
+import './program'; // last: it leaves programs in the folder that are none
 import { performAll } from './suite';
 import { FOLDER } from './views';
 
 export async function run(): Promise<void> {
-  const results = await performAll();
   const file = path.join(FOLDER, 'results.json');
-  await fs.writeFile(`${file}.new`, JSON.stringify(results));
-  await fs.rename(`${file}.new`, file);
+  await performAll(async so => {
+    await fs.writeFile(`${file}.new`, JSON.stringify(so));
+    await fs.rename(`${file}.new`, file);
+  });
 }

@@ -67,6 +67,22 @@ test('a stage says its attempt and its cost, an attempt what it changed', () => 
   assert.match(String(nodes.getTreeItem(before).description), /^done · 2 min · \$0\.01 · 1 file/);
 });
 
+test('what a person stopped waits for them, and is no failure; a breach is one all the same', () => {
+  const proof = { verdict: 'breach', breach: ['a.py'], meanwhile: [] } as unknown as NonNullable<ReturnType<typeof attempt>['proof']>;
+  const stopped = stage({ status: 'failed', attempts: [attempt({ status: 'stopped', proof: null })] });
+  const waits = { ...GOLDEN.waiting_for!, kind: 'person' as const, gate: null, decisions: [], reason: 'Stopped by you.' };
+  const looks = [stopped, { ...stopped, attempts: [attempt({ status: 'stopped', proof })] }].map(one => {
+    const feed = new Feed();
+    const nodes = new TaskNodes(feed.tasks);
+    const node: Node = { kind: 'task', task: feed.task(task({ stages: [one], waiting_for: waits })) };
+    const [row, item] = [nodes.getTreeItem(nodes.getChildren(node)[0]!), nodes.getTreeItem(node)];
+    return [(item.iconPath as vscode.ThemeIcon).id, item.description, (row.iconPath as vscode.ThemeIcon).id, row.description];
+  });
+  assert.deepEqual(looks[0]?.slice(0, 3), ['bell-dot', 'Stopped by you', 'circle-slash']);
+  assert.match(String(looks[0]?.[3]), /^stopped, attempt 1/);
+  assert.deepEqual([looks[1]?.[0], looks[1]?.[2]], ['error', 'error']);
+});
+
 test('menus are made of offers, blocked ones too, and of nothing else', () => {
   const offers = [offer('approve', { blocked: 'Select 1 option.' }), offer('redo', { needs_text: true })];
   const item = itemOf(task({ offers }));
@@ -84,6 +100,12 @@ test('the project is named where there are several, and only there', () => {
   const other = feed.task(task({ id: 2, project: '/somewhere/elsewhere' }));
   assert.match(String(nodes.getTreeItem({ kind: 'task', task: other }).description), / · elsewhere$/);
   assert.match(String(nodes.getTreeItem({ kind: 'task', task: here }).description), new RegExp(` · ${FOLDER.split('/').at(-1)}$`));
+});
+
+test('two projects of one name are told apart by where they are', () => {
+  const feed = new Feed();
+  const [one, two] = [feed.task(task({ project: '/old/app' })), feed.task(task({ id: 2, project: '/new/app' }))];
+  assert.deepEqual([feed.tasks.projectName(one), feed.tasks.projectName(two)], ['old/app', 'new/app']);
 });
 
 test('tasks of other projects are there only while they wait (ED-16)', () => {

@@ -44,7 +44,7 @@ class Workbench:
         self,
         browser: BrowserContext,
         server: CodeServer,
-        folder: Path,
+        opened: Path,
         name: str,
         *,
         width: int = SIZE["width"],
@@ -58,7 +58,8 @@ class Workbench:
         # What an earlier window has left in the browser is somebody else's; only what it has loaded stays.
         storage = {"origin": server.url, "storageTypes": "indexeddb,local_storage,cookies"}
         browser.new_cdp_session(self.page).send("Storage.clearDataForOrigin", storage)
-        self.page.goto(f"{server.url}/?folder={folder}")
+        kind = "workspace" if opened.suffix == ".code-workspace" else "folder"
+        self.page.goto(f"{server.url}/?{kind}={opened}")
         self.page.wait_for_selector(".monaco-workbench .activitybar")
 
     def close(self) -> None:

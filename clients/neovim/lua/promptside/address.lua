@@ -64,6 +64,24 @@ function M.name(path, project)
   return ('%s%s?project=%s'):format(SCHEME, path, vim.uri_encode(project, 'rfc3986'))
 end
 
+---The name of the page of a task.
+---@param project string
+---@param task integer
+---@return string
+function M.task(project, task)
+  return M.name(tostring(task), project)
+end
+
+---The name of the output of an attempt.
+---@param project string
+---@param task integer
+---@param stage string
+---@param attempt integer
+---@return string
+function M.output(project, task, stage, attempt)
+  return M.name(('%d/%s/%d/output'):format(task, stage, attempt), project)
+end
+
 ---A name as short as it can be; the address of a document of ours keeps its meaning.
 ---@param uri string
 ---@return string
@@ -75,11 +93,25 @@ function M.short(uri)
   return M.name((uri:sub(#SCHEME + 1):gsub('%?.*$', '')), found.project)
 end
 
+---What a document is opened by: ours by its short name, a file by its path.
+---@param uri string
+---@return string
+function M.path(uri)
+  return vim.startswith(uri, SCHEME) and M.short(uri) or vim.uri_to_fname(uri)
+end
+
+---Whether a file is the draft of a task that is not there yet.
+---@param path string
+---@return boolean
+function M.is_draft(path)
+  return path:find('/.promptside/drafts/', 1, true) ~= nil
+end
+
 ---Whether a file is a form document or a draft of a task.
 ---@param path string
 ---@return boolean
 function M.is_form(path)
-  return path:find('/.promptside/tasks/', 1, true) ~= nil or path:find('/.promptside/drafts/', 1, true) ~= nil
+  return path:find('/.promptside/tasks/', 1, true) ~= nil or M.is_draft(path)
 end
 
 return M

@@ -1,4 +1,7 @@
 ---Questions to the person, through `vim.ui`, which a plugin of theirs may draw; closing one is no.
+local float = require('promptside.float')
+local text = require('promptside.text')
+
 local M = {}
 
 ---Whether the editor's own picker is in place: that one holds up everything, the agent's output too, until it is
@@ -14,14 +17,19 @@ end
 ---@param done fun(index?: integer)
 ---@param again? string The key that asked: pressed once more it picks the first.
 local function list(prompt, labels, done, again)
-  local lines = {}
-  for number, label in ipairs(labels) do
-    lines[number] = ('%s%d  %s'):format(number < 10 and ' ' or '', number, (label:gsub('%s+', ' ')))
+  local title, lines = vim.trim(prompt), {}
+  if vim.fn.strdisplaywidth(title) > vim.o.columns - 8 then
+    lines = vim.list_extend(text.rows(title, vim.o.columns - 6), { '' })
+    title = 'Promptside'
   end
-  local win = require('promptside.message').float(vim.trim(prompt), lines)
+  local above = #lines
+  for number, label in ipairs(labels) do
+    lines[above + number] = ('%s%d  %s'):format(number < 10 and ' ' or '', number, (label:gsub('%s+', ' ')))
+  end
+  local win = float.open(title, lines, { footer = '<CR> picks, q leaves' })
   local buf = vim.api.nvim_win_get_buf(win)
   vim.wo[win][0].cursorline = true
-  vim.api.nvim_win_set_config(win, { footer = ' <CR> picks, q leaves ', footer_pos = 'right' })
+  vim.api.nvim_win_set_cursor(win, { above + 1, 0 })
   local over = false
   local function finish(index)
     if over then
@@ -39,7 +47,10 @@ local function list(prompt, labels, done, again)
     vim.keymap.set('n', key, act, { buffer = buf, nowait = true })
   end
   map('<CR>', function()
-    finish(vim.api.nvim_win_get_cursor(win)[1])
+    local index = vim.api.nvim_win_get_cursor(win)[1] - above
+    if index > 0 then
+      finish(index)
+    end
   end)
   for number = 1, math.min(#labels, 9) do
     map(tostring(number), function()
@@ -97,18 +108,6 @@ function M.confirm(question, button, act, again)
       act()
     end
   end, nil, again)
-end
-
----A line of words; nothing is called for an empty one.
----@param prompt string
----@param take fun(text: string)
----@param default? string
-function M.words(prompt, take, default)
-  vim.ui.input({ prompt = prompt, default = default }, function(text)
-    if text and vim.trim(text) ~= '' then
-      take(vim.trim(text))
-    end
-  end)
 end
 
 return M

@@ -12,7 +12,7 @@ local wish = {}
 ---@param buf integer
 ---@param filetype string
 function M.prepare(buf, filetype)
-  vim.bo[buf].buftype = 'nofile'
+  vim.bo[buf].buftype = 'nowrite' -- a session keeps it by its name, which it would not with 'nofile'
   vim.bo[buf].swapfile = false
   vim.bo[buf].undofile = false
   vim.bo[buf].modifiable = false
@@ -20,16 +20,48 @@ function M.prepare(buf, filetype)
   vim.bo[buf].filetype = filetype
 end
 
----Put lines into a buffer that nobody may edit.
+---Fill a buffer that nobody may edit. Lines that stay are left alone: with them the jump list and the place where the
+---cursor was would be gone.
 ---@param buf integer
----@param first integer From 0.
----@param last integer
 ---@param lines string[]
-function M.set_lines(buf, first, last, lines)
-  vim.bo[buf].modifiable = true
-  vim.api.nvim_buf_set_lines(buf, first, last, false, lines)
-  vim.bo[buf].modifiable = false
+function M.put(buf, lines)
+  local function text(some)
+    return table.concat(some, '\n') .. '\n'
+  end
+  local old = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  local hunks = vim.diff(text(old), text(lines), { result_type = 'indices' }) --[[@as integer[][] ]]
+  local readonly = vim.bo[buf].readonly
+  vim.bo[buf].modifiable, vim.bo[buf].readonly = true, false -- else the editor warns, and waits a second to be read
+  for index = #hunks, 1, -1 do
+    local from, count, new, many = unpack(hunks[index])
+    local first = count > 0 and from - 1 or from
+    local taken = vim.list_slice(lines, new, new + many - 1)
+    vim.api.nvim_buf_set_lines(buf, first, first + count, false, taken)
+  end
+  vim.bo[buf].modifiable, vim.bo[buf].readonly = false, readonly
   vim.bo[buf].modified = false
+end
+
+---When a buffer is unloaded: what was done for it ends, and its autocommands.
+---@param buf integer
+---@param group integer
+---@param act fun()
+function M.at_end(buf, group, act)
+  vim.api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
+    group = group,
+    buffer = buf,
+    callback = function()
+      act()
+      pcall(vim.api.nvim_del_augroup_by_id, group)
+    end,
+  })
+end
+
+---The buffer of a name, loaded or not; 0 or less if there is none.
+---@param name string
+---@return integer
+local function numbered(name)
+  return vim.fn.bufnr('^' .. vim.fn.escape(name, '?*[]{}\\,') .. '$')
 end
 
 ---The filetype of a document of the server: what its path says.
@@ -63,13 +95,16 @@ local function fill(buf)
     if not vim.api.nvim_buf_is_valid(buf) then
       return
     end
-    local text = err and message.sentence(err) or result.text
+    -- No answer is an answer, too: nothing has this name.
+    local text = err and message.sentence(err)
+      or result and result.text
+      or ('There is nothing with the name %s.  :Promptside shows all tasks.'):format(uri)
     local lines = vim.split(text, '\n')
     if #lines > 1 and lines[#lines] == '' then
       table.remove(lines)
     end
-    M.set_lines(buf, 0, -1, lines)
-    if err then
+    M.put(buf, lines)
+    if err or not result then
       message.say(text, 'error')
     end
   end)
@@ -88,10 +123,10 @@ function M.read(buf)
     require('promptside.page').open(buf, found)
   elseif found.kind == 'output' then
     M.prepare(buf, 'promptside-output')
-    require('promptside.output').open(buf, found)
+    require('promptside.stream').open(buf, found)
   elseif found.kind == 'log' then
     M.prepare(buf, 'promptside-log')
-    M.set_lines(buf, 0, -1, message.lines())
+    M.put(buf, message.lines())
     vim.keymap.set('n', 'q', function()
       M.leave()
     end, { buffer = buf, desc = 'Close' })
@@ -105,7 +140,7 @@ end
 ---Ask anew for a document of the server that changed.
 ---@param uri string
 function M.refresh(uri)
-  local buf = vim.fn.bufnr('^' .. vim.fn.escape(address.short(uri), '?*[]{}\\,') .. '$')
+  local buf = numbered(address.short(uri))
   if buf > 0 and vim.api.nvim_buf_is_loaded(buf) then
     fill(buf)
   end
@@ -129,7 +164,7 @@ end
 function M.edit(name, mods)
   local place = mods or {}
   local split = place.split ~= nil and place.split ~= '' or place.vertical or (place.tab or -1) >= 0
-  local buf = vim.fn.bufnr('^' .. vim.fn.escape(name, '?*[]{}\\,') .. '$')
+  local buf = numbered(name)
   local command = split and 'split' or 'edit'
   if not split and buf == vim.api.nvim_get_current_buf() then
     local found = address.parse(name)
@@ -166,8 +201,7 @@ function M.show(params)
     vim.ui.open(params.uri)
     return
   end
-  local name = vim.startswith(params.uri, 'promptside:') and address.short(params.uri)
-    or vim.uri_to_fname(params.uri)
+  local name = address.path(params.uri)
   local before = vim.api.nvim_get_current_win()
   local there = not mods and window_of(name) or nil
   if there then

@@ -1,6 +1,10 @@
 ---What an attempt changed: a list of files, or each beside what it was (ED-12).
+local address = require('promptside.address')
 local client = require('promptside.client')
 local message = require('promptside.message')
+local order = require('promptside.order')
+local subject = require('promptside.subject')
+local tasks = require('promptside.tasks')
 
 local M = {}
 
@@ -30,7 +34,7 @@ local function title(result)
 end
 
 ---The files as the quickfix list.
----@param result table promptside.ours.Changes
+---@param result promptside.ours.Changes
 function M.list(result)
   if #result.files == 0 then
     return message.say(('Attempt %d of %s changed no files.'):format(result.attempt, result.stage))
@@ -44,15 +48,13 @@ end
 
 ---One side of a comparison, in the current window.
 local function side(uri)
-  local address = require('promptside.address')
-  local name = vim.startswith(uri, 'promptside:') and address.short(uri) or vim.uri_to_fname(uri)
-  vim.cmd.edit({ args = { name }, magic = { file = false } })
+  require('promptside.buffers').edit(address.path(uri))
   vim.cmd.diffthis()
 end
 
 ---Each file in a tab: on the left what it was, on the right what it is.
----@param result table
-function M.compare(result)
+---@param result promptside.ours.Changes
+local function compare(result)
   if #result.files == 0 then
     return M.list(result)
   end
@@ -71,19 +73,63 @@ function M.compare(result)
   end
 end
 
----Ask for what an attempt changed; the newest if none is named.
----@param target table
----@param beside boolean
-function M.ask(target, beside)
-  client.request('promptside/changes', target, function(err, result)
-    if err then
-      return message.say(message.sentence(err), 'warning')
+---The attempt whose changes are meant: of the stage that one is at, else the newest that changed anything.
+---@param task promptside.TaskView
+---@return { stage?: string, attempt?: integer }
+local function meant(task)
+  local here = vim.api.nvim_buf_get_name(0)
+  local line = require('promptside.page').here()
+  local id = line and (line.ref:match('^stage/(.+)$') or line.ref:match('^attempt/(.+)/%d+$'))
+  local newest, found = -1, {}
+  for _, stage in ipairs(task.stages) do
+    local last = stage.attempts[#stage.attempts]
+    local at = stage.id == id or (stage.artifact and here == vim.fs.joinpath(task.project, stage.artifact))
+    if at and last and (#(last.changes or {}) > 0 or last.status == 'running') then
+      return { stage = stage.id, attempt = line and tonumber(line.ref:match('^attempt/.+/(%d+)$')) or last.n }
     end
-    if beside then
-      M.compare(result)
-    else
+    for _, attempt in ipairs(stage.attempts) do
+      local started = attempt.status == 'running' and math.huge
+        or #(attempt.changes or {}) > 0 and attempt.started
+      if started and started > newest then
+        newest, found = started, { stage = stage.id, attempt = attempt.n }
+      end
+    end
+  end
+  return found
+end
+
+---`:Promptside changes`
+---@param call promptside.Call
+function M.of(call)
+  subject.with(call, subject.attempted, 'No stage has run yet.', function(task)
+    local at = vim.tbl_extend('force', { project = task.project, task = task.id }, meant(task))
+    client.request('promptside/changes', at, function(err, result)
+      if err then
+        return message.say(message.sentence(err), 'warning')
+      elseif call.bang then
+        return compare(result)
+      end
       M.list(result)
+    end)
+  end)
+end
+
+---`:Promptside undo`
+---@param call promptside.Call
+function M.undo(call)
+  local nothing = 'There is nothing to undo.'
+  subject.with(call, subject.offering('undo'), nothing, function(task)
+    local offer = tasks.offer(task, 'undo')
+    if not offer then
+      return message.say(nothing, 'warning')
     end
+    local args = vim.tbl_extend('force', { project = task.project, task = task.id }, offer.args)
+    if call.text ~= '' then
+      local path = vim.fn.fnamemodify(call.text, ':p')
+      local inside = vim.startswith(path, task.project .. '/')
+      args.paths = { inside and path:sub(#task.project + 2) or call.text }
+    end
+    order.give('promptside.undo', args, { sure = call.bang })
   end)
 end
 

@@ -1,6 +1,7 @@
----The one language server of this editor, for all its folders: found, started, started again, and spoken to.
+---The one language server of this editor, for all its folders: started, started again, and spoken to.
 local message = require('promptside.message')
 local program = require('promptside.program')
+local server = require('promptside.server')
 local tasks = require('promptside.tasks')
 
 local M = {}
@@ -8,7 +9,6 @@ local M = {}
 local NAME = 'promptside'
 ---Starts in a row that may fail before the person has to ask for another.
 local AGAIN = 3
-local WAIT = 5000
 
 ---@type { take: fun(client: vim.lsp.Client), fail?: fun(sentence: string) }[]
 local queue = {}
@@ -116,6 +116,9 @@ end
 ---@param take? fun(err: lsp.ResponseError?, result: any)
 function M.request(method, params, take)
   local function done(err, result)
+    if err and err.code == vim.lsp.protocol.ErrorCodes.MethodNotFound then
+      err = { code = err.code, message = program.too_old() }
+    end
     if take then
       take(err, result)
     elseif err then
@@ -164,27 +167,6 @@ local function opened(client)
   end)
 end
 
----It ends as soon as it is started: what the program itself says of that, else where to look.
----@param code integer
-local function does_not_start(code)
-  local found = program.find()
-  local words = 'promptside does not start (exit code %d)%s. :checkhealth promptside says more.'
-  if not found then
-    return give_up(program.missing())
-  end
-  local call = vim.list_extend(vim.deepcopy(found.command), { '--version' })
-  local ran, fault = pcall(vim.system, call, { text = true, timeout = WAIT }, function(done)
-    local lines = vim.split(vim.trim(done.stderr or ''), '\n')
-    local why = done.code ~= 0 and lines[#lines] ~= '' and ': ' .. lines[#lines]:gsub('%.$', '') or ''
-    vim.schedule(function()
-      give_up(words:format(code, why))
-    end)
-  end)
-  if not ran then
-    give_up(words:format(code, ': ' .. tostring(fault)))
-  end
-end
-
 ---@param code integer
 ---@param signal integer
 ---@param began boolean Whether it could ever be spoken to.
@@ -195,7 +177,7 @@ local function ended(code, signal, began)
     end
     tasks.lost()
     if not began then
-      return does_not_start(code)
+      return server.fault(code, give_up)
     end
     queue, folders = {}, {}
     if stopping or (code == 0 and signal == 0) then
@@ -221,55 +203,6 @@ local function ended(code, signal, began)
   end)
 end
 
----A server that could not be run, for an editor that expects one: it ends at once.
----@param dispatchers vim.lsp.rpc.Dispatchers
-local function stillborn(dispatchers)
-  local gone = false
-  vim.schedule(function()
-    gone = true
-    dispatchers.on_exit(0, 0)
-  end)
-  return {
-    request = function()
-      return false
-    end,
-    notify = function()
-      return false
-    end,
-    is_closing = function()
-      return gone
-    end,
-    terminate = function() end,
-  }
-end
-
----Run it. How it ended is told to us alone: the editor would say it in more lines than the screen has for it.
----@param dispatchers vim.lsp.rpc.Dispatchers
-local function serve(dispatchers)
-  local found, began = program.find(), false
-  local command = vim.list_extend(found and vim.deepcopy(found.command) or { 'promptside' }, { 'lsp' })
-  local told_exit = dispatchers.on_exit
-  dispatchers.on_exit = function(code, signal)
-    ended(code, signal, began)
-    told_exit(0, 0)
-  end
-  local ran, rpc = pcall(vim.lsp.rpc.start, command, dispatchers)
-  if not ran then
-    return stillborn(dispatchers)
-  end
-  local request = rpc.request
-  rpc.request = function(method, params, callback, ...)
-    if method ~= 'initialize' then
-      return request(method, params, callback, ...)
-    end
-    return request(method, params, function(err, result)
-      began = began or err == nil
-      return callback(err, result)
-    end, ...)
-  end
-  return rpc
-end
-
 vim.api.nvim_create_autocmd('VimLeavePre', {
   group = vim.api.nvim_create_augroup('promptside.client', {}),
   callback = function()
@@ -277,41 +210,12 @@ vim.api.nvim_create_autocmd('VimLeavePre', {
   end,
 })
 
-local function show(_, params)
-  require('promptside.buffers').show(params)
-  return { success = true }
-end
-
----Ask with buttons, without holding up anything: the answer goes back when there is one.
-local function ask(_, params)
-  local waiting = coroutine.running()
-  vim.schedule(function()
-    local function answer(choice)
-      vim.schedule(function()
-        coroutine.resume(waiting, choice)
-      end)
-    end
-    require('promptside.ask').pick(
-      params.message,
-      params.actions or {},
-      function(item)
-        return item.title
-      end,
-      answer,
-      function()
-        answer(vim.NIL)
-      end
-    )
-  end)
-  return coroutine.yield()
-end
-
-local LEVELS = { 'error', 'warning', 'info', 'info' }
-
 ---@type vim.lsp.Config
 M.config = {
   name = NAME,
-  cmd = serve,
+  cmd = function(dispatchers)
+    return server.run(dispatchers, ended)
+  end,
   capabilities = {
     experimental = { promptside = true },
     workspace = {
@@ -357,48 +261,7 @@ M.config = {
   on_attach = function(_, buf)
     require('promptside.form').attach(buf)
   end,
-  handlers = {
-    ['promptside/task'] = function(_, news)
-      tasks.put(news)
-    end,
-    ['promptside/gone'] = function(_, news)
-      tasks.forget(news.project)
-    end,
-    ['promptside/activity'] = function(_, news)
-      tasks.act(news.activity)
-    end,
-    ['promptside/daemon'] = function(_, news)
-      tasks.daemon(news)
-    end,
-    ['promptside/output'] = function(_, news)
-      require('promptside.output').take(news)
-    end,
-    ['promptside/pageChanged'] = function(_, news)
-      require('promptside.page').changed(news)
-    end,
-    ['promptside/form'] = function() end,
-    ['workspace/codeLens/refresh'] = function()
-      require('promptside.form').refresh_all()
-      return vim.NIL
-    end,
-    ['workspace/textDocumentContent/refresh'] = function(_, params)
-      require('promptside.buffers').refresh(params.uri)
-      return vim.NIL
-    end,
-    ['workspace/applyEdit'] = function(_, params, context)
-      return require('promptside.form').apply(params, context)
-    end,
-    ['window/showDocument'] = show,
-    ['window/showMessage'] = function(_, params)
-      message.say(params.message, LEVELS[params.type])
-      return vim.NIL
-    end,
-    ['window/logMessage'] = function(_, params)
-      message.note(params.message)
-      return vim.NIL
-    end,
-    ['window/showMessageRequest'] = ask,
-  },
+  handlers = require('promptside.handlers'),
 }
 
 return M

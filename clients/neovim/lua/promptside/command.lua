@@ -1,7 +1,9 @@
 ---`:Promptside <verb> [args]`: read, completed, and handed to its verb.
-local address = require('promptside.address')
+local answers = require('promptside.answers')
 local buffers = require('promptside.buffers')
 local message = require('promptside.message')
+local permissions = require('promptside.permissions')
+local subject = require('promptside.subject')
 local tasks = require('promptside.tasks')
 local verbs = require('promptside.verbs').all
 
@@ -14,26 +16,6 @@ local ALSO = {
   ['take-over'] = 'takeover',
   diff = 'changes',
 } -- stylua: ignore
-local SCOPES = { 'once', 'attempt', 'task', 'always' }
-
----The task that the current buffer is about, where it is a buffer of ours.
----@return { project?: string, task?: integer }
-local function target()
-  local buf = vim.api.nvim_get_current_buf()
-  local found = address.parse(vim.api.nvim_buf_get_name(buf))
-  local here
-  if found and found.kind == 'page' then
-    here = require('promptside.page').target()
-  elseif found and found.kind == 'output' then
-    here = require('promptside.output').target(buf)
-  elseif found and found.task > 0 then
-    here = { project = found.project, task = found.task }
-  end
-  if not here then
-    return {}
-  end
-  return { project = here.project ~= '' and here.project or nil, task = here.task }
-end
 
 ---Where the person is in a file: the selection, or the cursor with what is wrong there.
 ---@return { uri?: string, range?: lsp.Range, diagnostics?: string[] }
@@ -94,7 +76,7 @@ function M.run(call)
     end
     verb = verbs[near[1]]
   end
-  local about = target()
+  local about = subject.here()
   if text ~= '' and verb.takes ~= 'text' then
     local number = text:match('^#?(%d+)')
     if verb.takes == 'task' and number then
@@ -116,7 +98,7 @@ end
 
 ---The task whose options and stages are completed.
 local function current()
-  local about = target()
+  local about = subject.here()
   local here = about.task and tasks.get(about.project or '', about.task)
     or tasks.owner(vim.api.nvim_buf_get_name(0))
   if here then
@@ -134,9 +116,7 @@ local COMPLETE = {
   option = function()
     local found = {}
     for _, task in ipairs(current()) do
-      for _, option in
-        ipairs(task.waiting_for and task.waiting_for.gate and task.waiting_for.gate.options or {})
-      do
+      for _, option in ipairs(answers.options(task)) do
         found[#found + 1] = option.id
       end
     end
@@ -145,17 +125,14 @@ local COMPLETE = {
   stage = function()
     local found = {}
     for _, task in ipairs(current()) do
-      for _, stage in ipairs(task.stages) do
-        if stage.id == task.current then
-          break
-        end
+      for _, stage in ipairs(tasks.earlier(task)) do
         found[#found + 1] = stage.id
       end
     end
     return found
   end,
   scope = function()
-    return SCOPES
+    return permissions.SCOPES
   end,
   file = function(lead)
     local found = {}

@@ -34,20 +34,14 @@ local function place_of(buf)
   return { project = root, path = name:sub(#root + 2), task = 0, old = false }
 end
 
----The task that comments on a project's files are for: the one that could be sent back, or that runs.
+---The tasks that comments on a project's files could be for: those that could be sent back, or that run.
+---@param project string
+---@return promptside.TaskView[]
 local function task_for(project)
-  local found = {}
-  for _, task in ipairs(tasks.list()) do
-    for _, offer in ipairs(task.project == project and task.offers or {}) do
-      if
-        (offer.command == 'promptside.redo' or offer.command == 'promptside.interrupt') and not offer.blocked
-      then
-        found[#found + 1] = task
-        break
-      end
-    end
-  end
-  return found
+  return vim.tbl_filter(function(task)
+    local redo, word = tasks.offer(task, 'redo'), tasks.offer(task, 'interrupt')
+    return task.project == project and ((redo and not redo.blocked) or (word and not word.blocked)) or false
+  end, tasks.list())
 end
 
 ---Show the comments of a buffer below their lines.

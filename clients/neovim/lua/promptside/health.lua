@@ -4,6 +4,7 @@ local program = require('promptside.program')
 local protocol = require('promptside.protocol')
 local settings = require('promptside.settings')
 local tasks = require('promptside.tasks')
+local trust = require('promptside.trust')
 
 local M = {}
 
@@ -97,8 +98,7 @@ local function check_daemon(health, server)
     )
     return
   end
-  local age = status.started and os.time() - status.started or 0
-  health.ok(('version %s, process %s, for %d min'):format(status.version or '?', status.pid or '?', age / 60))
+  health.ok(('version %s, process %s, for %d min'):format(status.version, status.pid, status.uptime_s / 60))
   if status.protocol == protocol.PROTOCOL then
     health.ok(('It speaks protocol %d, the same protocol as this plugin.'):format(protocol.PROTOCOL))
   elseif status.protocol then
@@ -123,17 +123,17 @@ end
 
 local function check_project(health, server)
   health.start('Project')
-  local trust, err = query(server, { type = 'trustState' })
-  if not trust then
+  local state, err = query(server, { type = 'trustState' })
+  if not state then
     health.info(
       (err and err.message or 'No project is open.') .. ' It becomes one with its first task: :Promptside new'
     )
     return
   end
-  if trust.state == 'none_needed' or trust.state == 'trusted' then
-    health.ok(trust.sentence ~= '' and trust.sentence or 'Nothing here needs to be trusted.')
+  if trust.settled(state) then
+    health.ok(state.sentence ~= '' and state.sentence or 'Nothing here needs to be trusted.')
   else
-    health.warn(trust.sentence, ':Promptside trust')
+    health.warn(state.sentence, ':Promptside trust')
   end
   health.info(('%d tasks are known'):format(#tasks.list()))
 end

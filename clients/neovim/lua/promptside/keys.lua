@@ -1,4 +1,5 @@
 ---The keys of our buffers, in one table: mapped from it, shown from it by `g?`.
+local float = require('promptside.float')
 local settings = require('promptside.settings')
 
 local M = {}
@@ -8,10 +9,11 @@ local M = {}
 ---@field [2] string What it does, as `g?` shows it.
 ---@field [3] fun()
 
-local function page(name, ...)
+---A function of a module, which is loaded when the key is pressed.
+local function act(module, name, ...)
   local arguments = { ... }
   return function()
-    require('promptside.page')[name](unpack(arguments))
+    require('promptside.' .. module)[name](unpack(arguments))
   end
 end
 
@@ -21,47 +23,42 @@ local function verb(name)
   end
 end
 
-local function form(name, ...)
-  local arguments = { ... }
-  return function()
-    require('promptside.form')[name](unpack(arguments))
-  end
-end
-
-local LEAVE = {
-  'q',
-  'close',
-  function()
-    require('promptside.buffers').leave()
-  end,
-}
+local LEAVE = { 'q', 'close', act('buffers', 'leave') }
 
 ---@type table<'page'|'output'|'form', promptside.Key[]>
 M.MAPS = {
   page = {
-    { '<CR>', 'open what the line is about, or do what it says', page('enter') },
-    { 'o', 'open it in a split', page('enter', { split = 'belowright' }) },
-    { 'gO', 'open it in a vertical split', page('enter', { split = 'belowright', vertical = true }) },
-    { 'p', 'preview its document', page('preview') },
-    { '.', 'everything that can be done here …', page('menu') },
+    { '<CR>', 'open what the line is about, or do what it says', act('cursor', 'enter') },
+    { 'o', 'open it in a split', act('cursor', 'enter', { split = 'belowright' }) },
+    {
+      'gO',
+      'open it in a vertical split',
+      act('cursor', 'enter', { split = 'belowright', vertical = true }),
+    },
+    { 'p', 'preview its document', act('cursor', 'preview') },
+    { '.', 'everything that can be done here …', act('cursor', 'menu') },
     {
       'a',
       'approve, send the answers, or allow once',
-      page('order', { 'allow', 'send', 'approve' }, 'Nothing is to be approved here.'),
+      act('cursor', 'order', { 'allow', 'send', 'approve' }, 'Nothing is to be approved here.'),
     },
     {
       'r',
       'run, retry or resume',
-      page('order', { 'run', 'retry', 'resume' }, 'There is nothing to run here.'),
+      act('cursor', 'order', { 'run', 'retry', 'resume' }, 'There is nothing to run here.'),
     },
     {
       'R',
       'redo with feedback …',
-      page('order', { 'redo', 'interrupt' }, 'There is nothing to redo here.'),
+      act('cursor', 'order', { 'redo', 'interrupt' }, 'There is nothing to redo here.'),
     },
-    { 's', 'stop the stage, after a question', page('order', { 'stop' }, 'Nothing runs here.') },
-    { '-', 'pause, or resume', page('order', { 'pause', 'resume' }, 'There is nothing to pause here.') },
-    { 'n', 'new task', verb('new') },
+    { 's', 'stop the stage, after a question', act('cursor', 'order', { 'stop' }, 'Nothing runs here.') },
+    {
+      '-',
+      'pause, or resume',
+      act('cursor', 'order', { 'pause', 'resume' }, 'There is nothing to pause here.'),
+    },
+    { '+', 'new task', verb('new') },
     { 'O', 'output of the agent', verb('output') },
     {
       'za',
@@ -70,19 +67,19 @@ M.MAPS = {
         vim.cmd('silent! normal! za')
       end,
     },
-    { ']]', 'next line with something to do', page('jump', 1, 'item') },
-    { '[[', 'previous one', page('jump', -1, 'item') },
-    { '}', 'next group', page('jump', 1, 'group') },
-    { '{', 'previous group', page('jump', -1, 'group') },
+    { ']]', 'next line with something to do', act('cursor', 'jump', 1, 'item') },
+    { '[[', 'previous one', act('cursor', 'jump', -1, 'item') },
+    { '}', 'next group', act('cursor', 'jump', 1, 'group') },
+    { '{', 'previous group', act('cursor', 'jump', -1, 'group') },
     LEAVE,
   },
   output = {
-    { '<CR>', 'go to the file under the cursor', form('go_to_place') },
+    { '<CR>', 'go to the file under the cursor', act('path', 'go') },
     {
       'G',
       'go to the end, and follow',
       function()
-        vim.cmd('normal! G')
+        vim.cmd.normal({ args = { (vim.v.count > 0 and vim.v.count or '') .. 'G' }, bang = true })
       end,
     },
     { 's', 'stop the stage, after a question', verb('stop') },
@@ -92,13 +89,13 @@ M.MAPS = {
     {
       '<CR>',
       'on a tick: tick or untick; on a heading: do what stands behind it; on path:line: go there',
-      form('enter'),
+      act('form', 'enter'),
     },
-    { ']]', 'next heading', form('jump', 1) },
-    { '[[', 'previous heading', form('jump', -1) },
-    { '<LocalLeader>a', 'approve, send the answers, or create and run the task', form('approve') },
+    { ']]', 'next heading', act('form', 'jump', 1) },
+    { '[[', 'previous heading', act('form', 'jump', -1) },
+    { '<LocalLeader>a', 'approve, send the answers, or create and run the task', act('form', 'approve') },
     { '<LocalLeader>r', 'redo, with your notes', verb('redo') },
-    { '<LocalLeader>n', 'note to the agent here', form('note') },
+    { '<LocalLeader>n', 'note to the agent here', act('form', 'note') },
     { '<LocalLeader>o', 'output of the agent', verb('output') },
   },
 } -- stylua: ignore
@@ -125,7 +122,7 @@ function M.help(kind)
   end
   lines[#lines + 1] = ''
   lines[#lines + 1] = ' :Promptside <Tab>  everything else       :help promptside'
-  local win = require('promptside.message').float('Keys', lines)
+  local win = float.open('Keys', lines)
   local buf = vim.api.nvim_win_get_buf(win)
   local space = vim.api.nvim_create_namespace('promptside.keys')
   for row = 0, #maps - 1 do

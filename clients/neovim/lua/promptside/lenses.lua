@@ -1,5 +1,6 @@
 ---Lenses of form documents: asked for anew when they may be others, and drawn so that none is cut off.
 local client = require('promptside.client')
+local text = require('promptside.text')
 
 local M = {}
 
@@ -26,11 +27,17 @@ function M.forget(buf)
   known[buf], asking[buf] = nil, nil
 end
 
----The cells that a line of a buffer has on the screen.
-local function room(buf)
+---The cells that a line of a buffer has on the screen, also when the column of the signs has come.
+---@param buf integer
+---@return integer
+function M.room(buf)
   local win = vim.fn.win_findbuf(buf)[1]
   local info = win and vim.fn.getwininfo(win)[1]
-  return info and info.width - info.textoff or vim.o.columns
+  if not info then
+    return vim.o.columns
+  end
+  local signs = vim.wo[win].signcolumn:match('^auto') and 2 or 0
+  return info.width - info.textoff - signs
 end
 
 ---Titles that say how things stand; the others are to be done.
@@ -74,7 +81,7 @@ function M.draw(buf)
     return
   end
   -- The editor's own place for lenses: what it would draw there, or clears, is ours as well.
-  local space, width = spaces[server.id], room(buf)
+  local space, width = spaces[server.id], M.room(buf)
   vim.api.nvim_buf_clear_namespace(buf, space, 0, -1)
   local titles = {}
   says = {}
@@ -82,7 +89,7 @@ function M.draw(buf)
     local row = lens.range.start.line
     if lens.command then
       titles[row] = titles[row] or {}
-      local title = lens.command.title:gsub('%s+', ' ')
+      local title = text.cut((lens.command.title:gsub('%s+', ' ')), math.max(width - #GAP, 1))
       says[title] = lens.command.command == 'promptside.showLack' or nil
       table.insert(titles[row], title)
     end

@@ -1,4 +1,6 @@
 ---What is said to the person: one line, never two at once, never in the middle of typing; all of it is kept in a log.
+local text_of = require('promptside.text')
+
 local M = {}
 
 local KEPT = 500
@@ -26,15 +28,10 @@ local function show()
   -- What can be typed stands at the end, behind two blanks: it is the last thing to be cut.
   local words, call = text:match('^(.-)  (:Promptside .*)$')
   local line, tail = (words or text):gsub('%s+', ' '), call and '  ' .. call or ''
-  local room = math.max(vim.v.echospace, 20)
+  local room = math.max(vim.v.echospace, 1)
   if vim.fn.strdisplaywidth(line .. tail) > room then
     tail = vim.fn.strdisplaywidth(tail) < room / 2 and tail or ''
-    room = room - vim.fn.strdisplaywidth(tail) - 1
-    line = vim.fn.strcharpart(line, 0, room)
-    while vim.fn.strdisplaywidth(line) > room do
-      line = vim.fn.strcharpart(line, 0, vim.fn.strchars(line) - 1)
-    end
-    line = line .. '…'
+    line = text_of.cut(line, room - vim.fn.strdisplaywidth(tail))
   end
   line = line .. tail
   vim.cmd.redraw()
@@ -103,44 +100,6 @@ function M.lines()
     end
   end
   return #found > 0 and found or { 'Nothing was said yet.' }
-end
-
----Something that takes more than a line, in a window that `q` closes.
----@param title string
----@param lines string[]
----@param filetype? string
----@return integer window
-function M.float(title, lines, filetype)
-  local buf = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
-  vim.bo[buf].modifiable = false
-  vim.bo[buf].bufhidden = 'wipe'
-  if filetype then
-    vim.bo[buf].filetype = filetype
-  end
-  local width = vim.fn.strdisplaywidth(title) + 2
-  for _, line in ipairs(lines) do
-    width = math.max(width, vim.fn.strdisplaywidth(line))
-  end
-  width = math.max(math.min(width + 1, vim.o.columns - 4), math.min(24, vim.o.columns - 4))
-  local height = math.max(math.min(#lines, vim.o.lines - 5), 1)
-  local win = vim.api.nvim_open_win(buf, true, {
-    relative = 'editor',
-    row = math.floor((vim.o.lines - height - 3) / 2),
-    col = math.floor((vim.o.columns - width - 2) / 2),
-    width = width,
-    height = height,
-    style = 'minimal',
-    border = 'rounded',
-    title = ' ' .. title .. ' ',
-  })
-  vim.wo[win][0].wrap = true
-  vim.wo[win][0].winhighlight = 'NormalFloat:Normal,FloatTitle:PromptsideTitle,FloatFooter:PromptsideMuted'
-  vim.wo[win][0].linebreak = true
-  for _, key in ipairs({ 'q', '<Esc>' }) do
-    vim.keymap.set('n', key, '<Cmd>close<CR>', { buffer = buf, nowait = true })
-  end
-  return win
 end
 
 return M

@@ -1,6 +1,7 @@
 ---Orders of the person: confirmed where something is thrown away, given to the server, and answered in one line.
 local ask = require('promptside.ask')
 local client = require('promptside.client')
+local float = require('promptside.float')
 local message = require('promptside.message')
 local tasks = require('promptside.tasks')
 
@@ -128,7 +129,7 @@ local function differs(err)
   local lines = vim.split(message.sentence(err), '\n')
   lines[#lines + 1] = ''
   vim.list_extend(lines, vim.split(vim.trim(err.data.difference), '\n'))
-  message.float('Nothing was approved', lines, 'diff')
+  float.open('Nothing was approved', lines, { filetype = 'diff' })
 end
 
 ---@param there? boolean Only in a window that shows output already.
@@ -168,7 +169,7 @@ local function created(args, result)
     vim.api.nvim_win_call(win, function()
       vim.bo[draft].bufhidden = 'wipe'
       vim.bo[draft].modified = false
-      require('promptside.buffers').edit(require('promptside.page').name(project, result))
+      require('promptside.buffers').edit(require('promptside.address').task(project, result))
     end)
   end
   if args.run then
@@ -272,6 +273,24 @@ function M.give(command, args, options)
   )
 end
 
+---Go back to an earlier stage of a task: the only one, or the one that the person picks.
+---@param task promptside.TaskView
+---@param sure? boolean
+function M.go_back(task, sure)
+  local earlier = tasks.earlier(task)
+  local function go(stage)
+    M.give('promptside.goBack', { project = task.project, task = task.id, stage = stage.id }, { sure = sure })
+  end
+  if #earlier == 0 then
+    return message.say(('“%s” is at its first stage.'):format(task.title), 'warning')
+  elseif #earlier == 1 then
+    return go(earlier[1])
+  end
+  ask.pick('Which stage do you want to go back to? ', earlier, function(stage)
+    return stage.name
+  end, go)
+end
+
 ---Do what is offered at a line or for a task: asked for words where it needs some.
 ---@param at { project: string, task: integer }
 ---@param offer promptside.Offer
@@ -293,14 +312,8 @@ function M.offer(at, offer, options)
     args.task = nil
   end
   if tag == 'goBack' and not args.reason then
-    return require('promptside.verbs').all.back.run({
-      bang = false,
-      text = '',
-      place = {},
-      selected = false,
-      lines = { 1, 1 },
-      target = { project = args.project, task = args.task },
-    })
+    local task = tasks.get(at.project, at.task)
+    return task and M.go_back(task)
   end
   local words = WORDS[tag]
   if not offer.needs_text or not words then

@@ -55,6 +55,15 @@ function M.find()
   return found and not lost_interpreter(vim.fn.exepath(found.command[1])) and found or nil
 end
 
+---What is said where it does not know what this plugin asks of it.
+---@return string
+function M.too_old()
+  local found = place()
+  local words =
+    '%s is older than this plugin. Update it: “%s” in your clone of it, then :Promptside restart.'
+  return words:format(found and found.command[1] or 'promptside', 'pipx install --force .')
+end
+
 ---Why there is none, and what to do, in one sentence or two.
 ---@return string
 function M.missing()

@@ -5,8 +5,6 @@ local M = {}
 
 ---@type table<string, table<integer, promptside.TaskView>>
 local all = {}
----@type table<string, promptside.Activity>
-local activities = {}
 local daemon = { up = true, sentence = '' }
 local began = os.time()
 ---@type table<string, boolean>
@@ -42,6 +40,37 @@ function M.stage(task, id)
       return stage
     end
   end
+end
+
+---The stages before the one that a task is at.
+---@param task promptside.TaskView
+---@return promptside.StageView[]
+function M.earlier(task)
+  local found = {}
+  for _, stage in ipairs(task.stages) do
+    if stage.id == task.current then
+      break
+    end
+    found[#found + 1] = stage
+  end
+  return found
+end
+
+---What is offered for a task by this command, possible now or not.
+---@param task promptside.TaskView
+---@param tag string
+---@return promptside.Offer?
+function M.offer(task, tag)
+  local blocked
+  for _, offer in ipairs(task.offers) do
+    if offer.command == 'promptside.' .. tag then
+      if not offer.blocked then
+        return offer
+      end
+      blocked = blocked or offer
+    end
+  end
+  return blocked
 end
 
 ---All tasks, the newest first.
@@ -90,23 +119,10 @@ function M.owner(path)
   end
 end
 
----What the agent of a task does now.
----@param project string
----@param number integer
----@return promptside.Activity?
-function M.activity(project, number)
-  return activities[key(project, number)]
-end
-
 ---Be told of each change of a task, until true is answered.
 ---@param listener fun(task: promptside.TaskView): boolean?
 function M.listen(listener)
   listeners[#listeners + 1] = { done = listener }
-end
-
----The counts, and whether the daemon is there.
-function M.status()
-  return status
 end
 
 ---Why what is shown may be old; empty while it is live.
@@ -270,12 +286,6 @@ function M.forget(project)
   publish()
 end
 
----What an agent does now.
----@param activity promptside.Activity
-function M.act(activity)
-  activities[key(activity.project, activity.task)] = activity
-end
-
 ---The daemon came or went.
 ---@param news { up: boolean, sentence: string }
 function M.daemon(news)
@@ -293,7 +303,7 @@ end
 
 ---The server ended: nothing is known any more.
 function M.lost()
-  all, activities = {}, {}
+  all = {}
   daemon = { up = true, sentence = '' }
   announced = false
   publish()

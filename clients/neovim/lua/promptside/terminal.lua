@@ -1,6 +1,7 @@
 ---`promptside` in a terminal of the editor: what needs a terminal gets one, in a split, with the cursor in it.
 local message = require('promptside.message')
 local program = require('promptside.program')
+local window = require('promptside.window')
 
 local M = {}
 
@@ -22,18 +23,15 @@ function M.run(words, options)
   vim.cmd.new({ mods = mods })
   local buf = vim.api.nvim_get_current_buf()
   vim.bo[buf].bufhidden = 'wipe'
-  vim.wo[0][0].winbar = '%#PromptsideTitle# promptside '
-    .. words[1]
-    .. '%#PromptsideMuted#%=<C-\\><C-n> leaves it %*'
+  local title = 'promptside ' .. words[1]
+  window.bar(0, 'PromptsideTitle', title, '<C-\\><C-n> leaves it')
   vim.fn.jobstart(vim.list_extend(vim.deepcopy(found.command), words), {
     term = true,
     cwd = options.cwd,
     on_exit = function(_, code)
       if vim.api.nvim_buf_is_valid(buf) then
         for _, win in ipairs(vim.fn.win_findbuf(buf)) do
-          vim.wo[win][0].winbar = '%#PromptsideMuted# promptside '
-            .. words[1]
-            .. ' has ended%=q closes this %*'
+          window.bar(win, 'PromptsideMuted', title .. ' has ended', 'q closes this')
         end
         vim.keymap.set('n', 'q', function()
           require('promptside.buffers').leave()

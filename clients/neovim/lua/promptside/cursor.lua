@@ -1,0 +1,142 @@
+---What the line of a page is good for that the cursor is on: opened, previewed, done.
+local address = require('promptside.address')
+local buffers = require('promptside.buffers')
+local lines_of = require('promptside.lines')
+local message = require('promptside.message')
+local order = require('promptside.order')
+local page = require('promptside.page')
+local tasks = require('promptside.tasks')
+
+local M = {}
+
+local function open_document(line, mods)
+  buffers.wish(mods)
+  local at = { line = math.max(line.line - 1, 0), character = 0 }
+  buffers.show({ uri = line.uri, selection = line.line > 0 and { start = at, ['end'] = at } or nil })
+end
+
+---What can be done at a line, chosen from a list.
+---@param line promptside.ours.PageLine
+local function choose(line)
+  local offers = vim.tbl_filter(function(offer)
+    return not offer.blocked
+  end, line.offers)
+  if #offers == 0 then
+    local why = line.offers[1] and line.offers[1].blocked
+    return message.say(why or 'There is nothing to do here.')
+  end
+  require('promptside.ask').pick('What do you want to do? ', offers, function(offer)
+    return offer.title
+  end, function(offer)
+    order.offer(line, offer)
+  end)
+end
+
+---`<CR>`: open what the line is about, or do what it says.
+---@param mods? table
+function M.enter(mods)
+  local line = page.here()
+  if not line then
+    return
+  end
+  local name = lines_of.page_of(line)
+  if vim.startswith(line.ref, 'offer/') and line.offers[1] then
+    order.offer(line, line.offers[1])
+  elseif name and not (page.address().name == 'task' and vim.startswith(line.ref, 'task/')) then
+    buffers.edit(name, mods)
+  elseif line.uri ~= '' then
+    open_document(line, mods)
+  elseif #line.offers > 0 then
+    choose(line)
+  elseif lines_of.heads(line) then
+    vim.cmd('normal! za')
+  end
+end
+
+---`p`: the document of the line in the preview window, else the one that its task waits with; the cursor stays.
+function M.preview()
+  local line = page.here()
+  local target = page.target()
+  local task = target and tasks.get(target.project, target.task)
+  local document = task and task.waiting_for and task.waiting_for.document
+  local name
+  if line and line.uri ~= '' then
+    name = address.path(line.uri)
+  elseif task and document then
+    name = vim.fs.joinpath(task.project, document)
+  elseif line then
+    name = lines_of.page_of(line)
+  end
+  if not name then
+    return message.say('There is nothing to preview here.')
+  end
+  vim.cmd.pedit({ args = { name }, magic = { file = false } })
+end
+
+---`.`: everything that can be done at the line, else with its task.
+function M.menu()
+  local line = page.here()
+  if not line then
+    return
+  end
+  if (#line.offers == 0 or vim.startswith(line.ref, 'offer/')) and line.task > 0 then
+    local task = tasks.get(line.project, line.task)
+    line = vim.tbl_extend('force', line, { offers = task and task.offers or {} })
+  end
+  choose(line)
+end
+
+---Do the first of some commands that is offered for the line's task, or say why none is.
+---@param commands string[]
+---@param nothing string
+function M.order(commands, nothing)
+  local target = page.target()
+  local task = target and tasks.get(target.project, target.task)
+  if not target or not task then
+    return message.say('No task stands here.')
+  end
+  local why
+  for _, command in ipairs(commands) do
+    for _, offer in ipairs(task.offers) do
+      if offer.command == 'promptside.' .. command and (offer.place == '' or command == 'allow') then
+        if not offer.blocked then
+          return order.offer({ project = target.project, task = target.task }, offer)
+        end
+        why = why or offer.blocked
+      end
+    end
+  end
+  message.say(why or nothing)
+end
+
+---@param line promptside.ours.PageLine
+---@param what 'item'|'group'
+local function is(line, what)
+  if what == 'group' then
+    return lines_of.heads(line)
+  end
+  return line.page ~= '' or line.uri ~= '' or #line.offers > 0
+end
+
+---`]]`, `[[`: the next or previous line with something to open or to do; `}`, `{`: the next or previous group.
+---@param step 1|-1
+---@param what 'item'|'group'
+function M.jump(step, what)
+  local left = vim.v.count1
+  local at = vim.api.nvim_win_get_cursor(0)[1] + step
+  local found
+  local line = page.line(at)
+  while line and left > 0 do
+    local closed = vim.fn.foldclosed(at)
+    if is(line, what) and (closed == -1 or closed == at) then
+      found, left = at, left - 1
+    end
+    at = at + step
+    line = page.line(at)
+  end
+  if found then
+    vim.api.nvim_win_set_cursor(0, { found, #lines_of.MARGIN })
+  end
+end
+
+return M
