@@ -152,6 +152,9 @@ def _act(reading: Reading, offer: Offer) -> Act | None:
     task = reading.task
     args = {"project": task.project, "task": task.id, **offer.args}
     title, blocked = offer.title, offer.blocked
+    # Nobody approves what they do not see: answered questions are not what waits after them.
+    if offer.command in (APPROVE, SEND) and _overtaken(reading) and about(task, offer) != reading.document:
+        return None
     if offer.command in (APPROVE, SEND) and reading.form is not None and not _of_the_task(reading):
         if offer.command == APPROVE and about(task, offer) not in ("", reading.document):
             return None
@@ -171,6 +174,12 @@ def _act(reading: Reading, offer: Offer) -> Act | None:
     return Act(
         title=title, sure=sure, command=offer.command, args=args, blocked=blocked, primary=offer.primary
     )
+
+
+def _overtaken(reading: Reading) -> bool:
+    """Whether this is a form of the task's that does not wait any more."""
+    inside = reading.document.startswith(f"{reading.task.directory}/")
+    return inside and not reading.waits and not _of_the_task(reading)
 
 
 def _of_the_task(reading: Reading) -> bool:

@@ -53,7 +53,7 @@ def test_a_standard_run_with_what_the_screen_offers(terminals: Screen, sample: U
     screen.keys("Enter")
     screen.see("Waits for you: your approval")
     screen.type("a")
-    screen.see("Refinement starts when you say so: :Promptside run 1")
+    screen.see("Refinement takes a word of yours first, or none: :Promptside run 1")
     screen.type("r")
     screen.see("> Allow once")
     screen.type("a")

@@ -31,7 +31,7 @@ def test_a_stage_is_interrupted_paused_skipped_and_gone_back_to(nvim: Neovim, at
     nvim.hear("The agent is told.")
     nvim.waits("research")
     nvim.do("pause")
-    nvim.hear("Paused; kept for 24 hours.")
+    nvim.hear("Paused; the conversation is kept.")
     stands(nvim, state="paused")
     nvim.see("> Resume")
     nvim.keys("-")

@@ -29,6 +29,8 @@ from promptside_protocol.views import (
     TaskView,
     WaitingFor,
 )
+from promptside_server.documents import Reading
+from promptside_server.offered import document_acts
 
 ASKS = {"window": {"showMessage": {"messageActionItem": {}}, "showDocument": {"support": True}}}
 BUTTONS = {**PLAIN, **ASKS}
@@ -489,3 +491,17 @@ def test_st14_the_rehearsals_permission_is_given_by_a_button_and_the_run_goes_on
         "allowed once",
         "neovim",
     )
+
+
+def test_nothing_is_approved_from_a_form_that_does_not_wait(tmp_path: Path) -> None:
+    """Answered questions stay open; what waits after them is another document."""
+    approve = Offer(command="promptside.approve", title="Approve", args={"stage": "work"}, primary=True)
+    task = view(tmp_path, stages=(stage(artifact=DOCUMENT),), offers=(approve,), **GATE)
+
+    def offered(document: str) -> list[str]:
+        reading = Reading(uri="file:///x", task=task, document=document, text="")
+        return [act.title for act in document_acts(reading)]
+
+    assert offered(DOCUMENT) == ["Approve"]
+    assert offered(f"{task.directory}/task.md") == ["Approve"]
+    assert offered(ROUND) == []

@@ -33,7 +33,8 @@ QUIET = (
 """Where nothing is waited for, no button says that it should be pressed."""
 LOOK = (("dark", 1280), ("light", 320), ("high-contrast", 1280), ("high-contrast-light", 620))
 LOOKS = re.compile(
-    "Show (output|changes|decisions)|New task…|Back to .*|Open (transcript|the prompt as sent)|Compare attempts…"
+    "Show (output|changes|decisions)|Open (document|transcript|the prompt as sent)|New task…|Back to .*"
+    "|Compare attempts…"
 )
 """What only shows something, or begins something else: no daemon has to offer it."""
 WORDS = {"redo": "feedback", "interrupt": "text", "skip": "reason", "deny": "text"}

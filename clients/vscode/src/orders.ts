@@ -166,8 +166,10 @@ export class Orders {
   private async permission(tag: string, task: TaskView, order: Given): Promise<boolean> {
     const asked = task.waiting_for?.decisions.filter(one => one.kind === 'permission') ?? [];
     if (asked.length === 0) this.say(`“${cut(task.title, 60)}” asks for no permission.`);
-    const decision = asked.find(one => one.id === order['decision']) ?? (await whichPermission(asked));
+    const named = asked.find(one => one.id === order['decision']);
+    const decision = named ?? (await whichPermission(asked));
     if (!decision) return false;
+    if (named && tag === 'allow') order['scope'] ??= 'once'; // what is offered of one permission says so, if it goes further
     order['decision'] = decision.id;
     if (tag === 'allow') order['scope'] ??= await whichScope(task, decision);
     return tag === 'deny' || order['scope'] !== undefined;

@@ -1,6 +1,6 @@
 // What can be done here and now, the primary first. What is blocked says why, and keeps its place for the keyboard.
 
-import type { FormView, Offer, TaskView } from '../src/protocol';
+import type { FormView, Offer, StageView, TaskView } from '../src/protocol';
 import { refill } from './element';
 import type { Suggestion } from './forms/form';
 import { fresh, icon, make } from './dom';
@@ -96,13 +96,14 @@ export class Foot {
     };
     const current = currentOf(model.task);
     const suggestions = scene === 'questions' ? this.suggestions() : [];
-    const key = [scene, below.map((offer, at) => [offer.command, offer.place, offer.blocked, offer === primary, titles[at]]), model.hindrance, current?.id, current?.attempts.length, suggestions];
+    const key = [scene, below.map((offer, at) => [offer.command, offer.place, offer.blocked, offer === primary, titles[at]]), model.hindrance, current?.id, current?.attempts.length, changed(current), suggestions];
     refill(this.buttons, key, () => [
       ...below.map((offer, at) => this.button(offer, titles[at] ?? offer.title, offer === primary)),
       ...suggestions.map(({ title, act }) => this.plain(title, title, act)),
       (scene === 'running' || scene === 'retry') && current && lastOf(current) && this.plain('Show output', 'output', () => this.page.command('showOutput')),
       (scene === 'ahead' || scene === 'record') && current && this.plain(`Back to ${current.name}`, 'back', () => this.page.choose('')),
-      scene === 'done' && this.plain('Show changes', 'changes', () => this.page.command('showChanges')),
+      scene === 'gate' && this.plain('Open document', 'document', () => this.page.command('openDocument', { file: true })),
+      (scene === 'done' || (scene === 'gate' && changed(current))) && this.plain('Show changes', 'changes', () => this.page.command('showChanges')),
       (scene === 'done' || scene === 'over') && this.plain('New task…', 'new', () => this.page.command('newTask')),
     ]);
     this.element.hidden = this.buttons.childElementCount === 0;
@@ -172,7 +173,7 @@ export class Foot {
         'aria-keyshortcuts': primary ? 'Control+Enter' : undefined,
       },
       title,
-      primary && !off && make('kbd', { 'aria-hidden': 'true' }, enterKey()),
+      primary && make('kbd', { 'aria-hidden': 'true' }, enterKey()),
     );
   }
 
@@ -187,8 +188,14 @@ export class Foot {
     // What the agent does now changes by the second: it is there to be read, and not read out.
     if (scene === 'running' && !reason) this.state.removeAttribute('role');
     else this.state.setAttribute('role', 'status');
+    this.state.title = words;
     refill(this.state, [name, words], () => (words ? [icon(name, role), make('span', { dir: 'auto' }, words)] : []));
   }
+}
+
+/** Whether there is more to be looked at than a document. */
+function changed(stage: StageView | undefined): boolean {
+  return ((stage && lastOf(stage))?.changes.length ?? 0) > 0;
 }
 
 /** With words of the person's, what failed is sent back with them, and not only tried again. */

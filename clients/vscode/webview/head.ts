@@ -78,7 +78,7 @@ export function tokens(count: number): string {
 }
 
 function fact(name: string, words: string | HTMLElement, title: string): HTMLElement {
-  return make('span', { title }, icon(name), make('span', { class: 'hidden' }, `${title}: `), words);
+  return make('span', { title }, icon(name), make('span', { class: 'hidden' }, `${title}: `), make('span', { class: 'value' }, words));
 }
 
 function tool(name: string, title: string, key: string, click: (event: Event) => void, more: Attributes = {}): HTMLElement {

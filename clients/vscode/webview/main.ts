@@ -88,8 +88,11 @@ export class Main {
     const facts = last ? [`Attempt ${last.n}`, took, proof(last) || stage.rule, last.model] : [];
     const sums = stage ? [] : [task.metrics.duration_s > 0 ? span(task.metrics.duration_s) : '', spent(task, task.metrics.cost_usd)];
     const name = stage?.name ?? nameOf(task);
-    const sub = [...facts, ...sums].filter(Boolean).join(' · ');
-    refill(this.title, [name, sub], () => [make('h2', { dir: 'auto' }, name), make('span', { class: 'muted' }, sub)]);
+    const sub = [...facts, ...sums].filter(Boolean);
+    refill(this.title, [name, sub], () => [
+      make('h2', { dir: 'auto' }, name),
+      make('span', { class: 'muted' }, ...sub.map((fact, at) => make('span', { class: 'whole' }, at < sub.length - 1 ? `${fact} · ` : fact))),
+    ]);
   }
 
   private restricted(model: Model): HTMLElement {

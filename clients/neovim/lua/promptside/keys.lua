@@ -97,6 +97,7 @@ M.MAPS = {
     { '<LocalLeader>r', 'redo, with your notes', verb('redo') },
     { '<LocalLeader>n', 'note to the agent here', act('form', 'note') },
     { '<LocalLeader>o', 'output of the agent', verb('output') },
+    { '<LocalLeader>w', 'what waits for you next', verb('next') },
   },
 } -- stylua: ignore
 

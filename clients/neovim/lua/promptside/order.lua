@@ -16,7 +16,7 @@ local DONE = {
   run = 'Started.',
   interrupt = 'The agent is told.',
   stop = 'Stopped; the files stay as they are.',
-  pause = 'Paused; kept for 24 hours.',
+  pause = 'Paused; the conversation is kept.',
   resume = 'Resumed.',
   skip = 'Skipped.',
   goBack = 'Gone back; later stages run again.',
@@ -188,9 +188,9 @@ local function after(project, number)
   local waiting = task.waiting_for
   local stage = tasks.stage(task, task.current)
   if task.state == 'completed' then
-    return (' All stages are done. :Promptside changes %d shows what was changed.'):format(number)
+    return (' All stages are done. :Promptside changes %d lists what the last one changed.'):format(number)
   elseif waiting and waiting.kind == 'input' and stage then
-    return (' %s starts when you say so: :Promptside run %d'):format(stage.name, number)
+    return (' %s takes a word of yours first, or none: :Promptside run %d'):format(stage.name, number)
   elseif tasks.running(task) and stage and not waiting then
     return (' %s runs.'):format(stage.name)
   end

@@ -53,6 +53,7 @@ class Card {
   show(asked: DecisionView, stage: string, offers: Offer[], ask: Ask): void {
     const sentence = asked.text || `The agent wants to use ${asked.tool} in ${stage}.`;
     refill(this.title, sentence, () => [inline(ask, sentence)]);
+    this.what.hidden = sentence.includes(`\`${asked.what}\``); // nobody reads it twice
     refill(this.what, asked.what, () => [asked.what]);
     this.what.setAttribute('aria-label', `${asked.tool}, exactly`);
     const why = [asked.tool, asked.why].filter(Boolean).join(' · ');
