@@ -6,7 +6,7 @@ from collections.abc import Callable
 from playwright.sync_api import expect
 from rig.user import User
 from vscode_rig.panel import Panel
-from vscode_rig.stories import TITLE, bring_to, new_task, sample
+from vscode_rig.stories import TITLE, bring_to, new_task, sample, slow
 from vscode_rig.workbench import Workbench
 
 THEMES = {"light": "Light Modern", "high-contrast": "Dark High Contrast", "dark": "Dark Modern"}
@@ -39,7 +39,7 @@ def test_panel_before_and_while_a_stage_runs(user: User, open_window: Callable[.
     panel = opened(window, side_bar=True)
     expect(panel.frame.get_by_role("heading", name="No task yet")).to_be_visible()
     window.picture("empty")
-    new_task(user, agent="rehearsal:standard")
+    new_task(user, agent=f"rehearsal:{slow(user, 'research')}")
     window.see_row(TITLE)
     panel = open_task(window)
     expect(panel.button("Run Research")).to_be_visible()

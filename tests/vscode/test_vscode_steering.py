@@ -1,31 +1,13 @@
 """Steering by palette, tree and panel, and what is unsaved before an agent writes (ED-7, ED-11; M14, M34, M35)."""
 
-import json
-import shutil
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Locator, expect
 from rig.user import User
-from vscode_rig.stories import TITLE, bring_to, new_task, now, sample, waits
+from vscode_rig.stories import TITLE, bring_to, new_task, now, sample, slow, waits
 from vscode_rig.workbench import Workbench
-
-LINES = 5000
-"""What a slow stage says before it ends: ten minutes of it."""
-
-
-def slow(user: User, *stages: str) -> Path:
-    """The recordings of `standard`, in which some stages work until they are stopped."""
-    recorded = user.base / "recorded"
-    with resources.as_file(resources.files("promptside_daemon") / "rehearsals/standard") as shipped:
-        shutil.copytree(shipped, recorded, ignore=shutil.ignore_patterns("project"))
-    for path in [found for stage in stages for found in recorded.glob(f"{stage}.*.ndjson")]:
-        first, *rest = path.read_text(encoding="utf-8").splitlines()
-        busy = json.dumps({"type": "system", "subtype": "status", "session_id": "{{session}}"})
-        path.write_text("\n".join([first, *([busy] * LINES), *rest, ""]), encoding="utf-8")
-    return recorded
 
 
 def menu(window: Workbench, row: Locator, title: str) -> None:

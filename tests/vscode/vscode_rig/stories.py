@@ -1,8 +1,10 @@
 """What the stories begin with: the recorded project, a task in it, and the way to the stage that a story is about."""
 
+import json
 import os
 import shutil
 from importlib import resources
+from pathlib import Path
 from unittest import mock
 
 from rig.user import User
@@ -28,6 +30,23 @@ def sample(user: User) -> None:
 def new_task(user: User, agent: str = "rehearsal-fast:standard", title: str = TITLE) -> None:
     """A task that a recorded agent will work at."""
     user.promptside("task", "new", title, "--description", "Name words that are left out.", "--agent", agent)
+
+
+LINES = 5000
+"""What a slow stage says behind its first action: ten minutes of it."""
+
+
+def slow(user: User, *stages: str) -> Path:
+    """Recordings of `standard` in which some stages work until they are stopped."""
+    recorded = user.base / "recorded"
+    with resources.as_file(resources.files("promptside_daemon") / "rehearsals/standard") as shipped:
+        shutil.copytree(shipped, recorded, ignore=shutil.ignore_patterns("project"))
+    for path in [found for stage in stages for found in recorded.glob(f"{stage}.*.ndjson")]:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        at = next(n for n, line in enumerate(lines) if json.loads(line).get("type") == "user") + 1
+        busy = json.dumps({"type": "system", "subtype": "status", "session_id": "{{session}}"})
+        path.write_text("\n".join([*lines[:at], *([busy] * LINES), *lines[at:], ""]), encoding="utf-8")
+    return recorded
 
 
 def bring_to(user: User, wanted: str) -> None:
