@@ -207,7 +207,11 @@ local function say_waiting(task)
   else
     if waiting.kind == 'input' then
       return message.say(
-        ('“%s”: %s takes a word of yours first, or none.  :Promptside run %d'):format(short(task.title), name, task.id)
+        ('“%s”: %s takes a word of yours first, or none.  :Promptside run %d'):format(
+          short(task.title),
+          name,
+          task.id
+        )
       )
     end
     local why = waiting.kind == 'person' and waiting.reason ~= '' and waiting.reason or name .. '.'
