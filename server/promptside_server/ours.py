@@ -205,6 +205,8 @@ class OpenChanges(Struct, frozen=True, kw_only=True):
     task: int = 0
     stage: str = ""
     attempt: int = 0
+    whole: bool = False
+    """All attempts of the task together; the answer's stage is empty then, and its attempt 0."""
 
 
 class ChangedFile(Struct, frozen=True, kw_only=True):

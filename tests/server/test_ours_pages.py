@@ -106,6 +106,11 @@ def test_pages_and_changed_files_follow_a_task(user: User) -> None:
         assert await content(editor, by_path["gone.txt"]["after"]) == ""
         assert await content(editor, by_path["new.bin"]["before"]) == ""
         assert await content(editor, by_path["new.bin"]["after"]) == "(new.bin is no text: 2 B.)\n"
+        whole = await editor.ask("promptside/changes", {**wish, "whole": True})
+        assert (whole["stage"], whole["attempt"]) == ("", 0)
+        assert [file["path"] for file in whole["files"]] == sorted(by_path)
+        assert await content(editor, whole["files"][0]["before"]) == "one\n"
+        assert await content(editor, whole["files"][0]["after"]) == "two\n"
         with pytest.raises(Said, match="is no address"):
             await content(editor, "promptside://before/1/work")
         asked = {"type": "fileAt", **wish, "path": "../../secret", "side": "before"}

@@ -44,12 +44,15 @@ export class ChangedFiles implements vscode.Disposable, vscode.QuickDiffProvider
   async show(given: Given): Promise<void> {
     const task = await this.here.target(given, one => can(one).includes('attempts'));
     if (!task) return;
-    const at = { stage: '', attempt: 0, ...given, project: task.project, task: task.id };
+    // Of a task that is over, everything; before, what is to be decided on.
+    const whole = given['stage'] === undefined && ['completed', 'archived'].includes(task.state);
+    const at = { stage: '', attempt: 0, whole, ...given, project: task.project, task: task.id };
     const changes = await this.orders.ask(() => this.server.request<Changes>('promptside/changes', at));
     if (!changes) return;
-    const name = task.stages.find(stage => stage.id === changes.stage)?.name ?? changes.stage;
+    const stage = task.stages.find(one => one.id === changes.stage)?.name ?? changes.stage;
+    const name = whole ? 'all stages' : `${stage} ${changes.attempt}`;
     if (changes.files.length === 0) {
-      this.orders.say(`${name}, attempt ${changes.attempt}, changed no files.`);
+      this.orders.say(whole ? `“${cut(task.title, 60)}” changed no files.` : `${stage}, attempt ${changes.attempt}, changed no files.`);
       return;
     }
     const sides = changes.files.map(file => [
@@ -57,7 +60,7 @@ export class ChangedFiles implements vscode.Disposable, vscode.QuickDiffProvider
       file.kind === 'added' ? undefined : vscode.Uri.parse(file.before),
       file.kind === 'deleted' ? undefined : vscode.Uri.parse(file.after),
     ]);
-    const title = `${cut(task.title, 40)}: ${name} ${changes.attempt}`;
+    const title = `${cut(task.title, 40)}: ${name}`;
     await vscode.commands.executeCommand('vscode.changes', title, sides);
   }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+import msgspec
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
@@ -23,6 +24,8 @@ from promptside_server.server import Server
 from promptside_server.target import fill
 
 Side = Literal["before", "after"]
+At = tuple[str, int]
+"""A stage and an attempt of it."""
 SIDES: tuple[Side, ...] = ("before", "after")
 
 
@@ -59,36 +62,80 @@ def register(server: Server) -> None:
 
 
 async def changes_of(server: Server, given: dict[str, Any]) -> Changes:
-    """The files that an attempt changed, with the addresses of both sides."""
+    """The files that an attempt changed, or with `whole` all attempts of a task, with the addresses of both sides."""
     wish = await _wish(server, given)
+    if wish.whole:
+        return _whole(server, wish)
     found = await server.link.call(Diff(**_at(wish)))
     _, attempt = find_attempt(server, wish.project, wish.task, found.stage, found.attempt)
     running = attempt.ended is None
-
-    def file(change: Change) -> ChangedFile:
-        here = server.seen_as(uri_of(wish.project, change.path))
-
-        def side(one: Side) -> str:
-            name = f"{wish.task}/{found.stage}/{found.attempt}/{quote(change.path)}"
-            return f"{readonly.SCHEME}://{one}/{name}?project={quote(wish.project)}"
-
-        return ChangedFile(
-            path=change.path,
-            kind=change.kind,
-            added=change.added,
-            removed=change.removed,
-            before=side("before"),
-            after=here if running else side("after"),
-            uri=here,
-        )
-
+    at = found.stage, found.attempt
     return Changes(
         project=wish.project,
         task=wish.task,
         stage=found.stage,
         attempt=found.attempt,
         running=running,
-        files=tuple(file(change) for change in found.changes),
+        files=tuple(_file(server, wish, change, at, None if running else at) for change in found.changes),
+    )
+
+
+def _whole(server: Server, wish: OpenChanges) -> Changes:
+    """From what each file was before the first attempt that changed it to what the last one left."""
+    task = server.mirror.task(wish.project, wish.task)
+    stages = task.stages if task is not None else ()
+    attempts = sorted(((a.started or 0, s.id, a) for s in stages for a in s.attempts), key=lambda one: one[0])
+    first: dict[str, tuple[At, Change]] = {}
+    last: dict[str, tuple[At, Change]] = {}
+    for _, stage, attempt in attempts:
+        for change in attempt.changes:
+            first.setdefault(change.path, ((stage, attempt.n), change))
+            before = last.get(change.path)
+            last[change.path] = (stage, attempt.n), _with(change, before[1] if before else None)
+    files = [
+        _file(server, wish, _since(first[path][1], change), first[path][0], at)
+        for path, (at, change) in sorted(last.items())
+        if (first[path][1].kind, change.kind) != ("added", "deleted")
+    ]
+    return Changes(
+        project=wish.project, task=wish.task, stage="", attempt=0, running=False, files=tuple(files)
+    )
+
+
+def _with(change: Change, before: Change | None) -> Change:
+    """A change together with those of the same file before it."""
+    if before is None:
+        return change
+    return msgspec.structs.replace(
+        change, added=_sum(before.added, change.added), removed=_sum(before.removed, change.removed)
+    )
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return one + other if one is not None and other is not None else None
+
+
+def _since(first: Change, last: Change) -> Change:
+    """What a file that others changed again has become since it was touched first."""
+    return msgspec.structs.replace(last, kind="added") if first.kind == "added" else last
+
+
+def _file(server: Server, wish: OpenChanges, change: Change, first: At, last: At | None) -> ChangedFile:
+    """A changed file between two attempts; without the last, up to what it is now."""
+    here = server.seen_as(uri_of(wish.project, change.path))
+
+    def side(one: Side, at: At) -> str:
+        name = f"{wish.task}/{at[0]}/{at[1]}/{quote(change.path)}"
+        return f"{readonly.SCHEME}://{one}/{name}?project={quote(wish.project)}"
+
+    return ChangedFile(
+        path=change.path,
+        kind=change.kind,
+        added=change.added,
+        removed=change.removed,
+        before=side("before", first),
+        after=here if last is None else side("after", last),
+        uri=here,
     )
 
 

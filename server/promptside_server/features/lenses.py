@@ -60,22 +60,34 @@ def _lenses(server: Server, reading: Reading) -> list[types.CodeLens]:
     if reading.task.state == "archived":  # it is over: its state is of no use to anybody
         return [_act_lens(reading, 0, act) for act in acts if act.command]
     found = [_lens(0, state_of(reading), LACK, {"uri": reading.uri})]
+    if _elsewhere(reading):
+        found.append(_lens(0, _task_state(reading.task), LACK, {"uri": reading.uri}))
     tops = [act for command in ON_TOP for act in acts if act.command == command]
     others = [act for act in acts if act not in tops and act.primary]
     top = [*tops, *others, *(act for act in acts if not act.command)]
     attempt = _attempt(reading)
-    if attempt is not None and OUTPUT in server.protocol.fm.commands:
+    shown = attempt is not None and OUTPUT in server.protocol.fm.commands
+    room = MOST - len(found) - (2 if shown else 1)
+    found += [_act_lens(reading, 0, act, SHORT.get(act.command, "")) for act in top[:room]]
+    if shown:
         at = {"project": reading.task.project, "task": reading.task.id}
-        found += [_act_lens(reading, 0, act, SHORT.get(act.command, "")) for act in top[: MOST - 3]]
         found.append(_lens(0, "Show output", OUTPUT, at))
-    else:
-        found += [_act_lens(reading, 0, act, SHORT.get(act.command, "")) for act in top[: MOST - 2]]
     if attempt is not None:
         found.append(_lens(0, attempt, LACK, {"uri": reading.uri}))
     found += _groups(reading)
     for ref, section in reading.sections.items():
         found += _item(reading, ref, section.start)
     return found
+
+
+def _elsewhere(reading: Reading) -> bool:
+    """Whether a stage's document is looked at while its task waits with another: who has just approved it does so."""
+    task = reading.task
+    return (
+        task.waiting_for is not None
+        and not reading.waits
+        and any(s.artifact == reading.document for s in task.stages)
+    )
 
 
 def state_of(reading: Reading) -> str:

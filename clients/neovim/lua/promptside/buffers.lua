@@ -163,6 +163,9 @@ end
 ---@param mods? table
 function M.edit(name, mods)
   local place = mods or {}
+  if vim.bo.buftype == 'quickfix' then
+    vim.cmd.wincmd('p') -- the list stays what it is: a list of places to go to
+  end
   local split = place.split ~= nil and place.split ~= '' or place.vertical or (place.tab or -1) >= 0
   local buf = numbered(name)
   local command = split and 'split' or 'edit'

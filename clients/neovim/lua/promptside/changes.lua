@@ -24,6 +24,9 @@ local function words(file)
 end
 
 local function title(result)
+  if result.stage == '' then
+    return ('all stages: %d file%s'):format(#result.files, #result.files == 1 and '' or 's')
+  end
   return ('%s, attempt %d%s: %d file%s'):format(
     result.stage,
     result.attempt,
@@ -36,7 +39,9 @@ end
 ---The files as the quickfix list.
 ---@param result promptside.ours.Changes
 function M.list(result)
-  if #result.files == 0 then
+  if #result.files == 0 and result.stage == '' then
+    return message.say('No file was changed.')
+  elseif #result.files == 0 then
     return message.say(('Attempt %d of %s changed no files.'):format(result.attempt, result.stage))
   end
   local items = vim.tbl_map(function(file)
@@ -73,9 +78,9 @@ local function compare(result)
   end
 end
 
----The attempt whose changes are meant: of the stage that one is at, else the newest that changed anything.
+---Whose changes are meant: of the stage that one is at, else of a task that is over all, else the newest attempt's.
 ---@param task promptside.TaskView
----@return { stage?: string, attempt?: integer }
+---@return { stage?: string, attempt?: integer, whole?: boolean }
 local function meant(task)
   local here = vim.api.nvim_buf_get_name(0)
   local line = require('promptside.page').here()
@@ -95,7 +100,7 @@ local function meant(task)
       end
     end
   end
-  return found
+  return (task.state == 'completed' or task.state == 'archived') and { whole = true } or found
 end
 
 ---`:Promptside changes`

@@ -121,6 +121,10 @@ function M.help(kind)
     local lhs = M.spoken(key[1])
     lines[#lines + 1] = (' %s%s  %s'):format(lhs, (' '):rep(width - vim.fn.strdisplaywidth(lhs)), key[2])
   end
+  if kind == 'form' then
+    lines[#lines + 1] = ''
+    lines[#lines + 1] = ' E W I H in the margin: what is wrong or lacking; ]d goes there, <C-W>d says it'
+  end
   lines[#lines + 1] = ''
   lines[#lines + 1] = ' :Promptside <Tab>  everything else       :help promptside'
   local win = float.open('Keys', lines)

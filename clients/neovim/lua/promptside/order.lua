@@ -188,7 +188,7 @@ local function after(project, number)
   local waiting = task.waiting_for
   local stage = tasks.stage(task, task.current)
   if task.state == 'completed' then
-    return (' All stages are done. :Promptside changes %d lists what the last one changed.'):format(number)
+    return (' All stages are done. :Promptside changes %d lists what was changed.'):format(number)
   elseif waiting and waiting.kind == 'input' and stage then
     return (' %s takes a word of yours first, or none: :Promptside run %d'):format(stage.name, number)
   elseif tasks.running(task) and stage and not waiting then
