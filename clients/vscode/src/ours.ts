@@ -169,6 +169,8 @@ export interface OpenChanges {
   task?: number;
   stage?: string;
   attempt?: number;
+  /** All attempts of the task together; the answer's stage is empty then, and its attempt 0. */
+  whole?: boolean;
 }
 
 /** A file that an attempt changed: its address before and after, and its own, which `after` is while it runs. */

@@ -142,6 +142,7 @@
 ---@field task? integer
 ---@field stage? string
 ---@field attempt? integer
+---@field whole? boolean All attempts of the task together; the answer's stage is empty then, and its attempt 0.
 
 ---A file that an attempt changed: its address before and after, and its own, which `after` is while it runs.
 ---@class promptside.ours.ChangedFile
