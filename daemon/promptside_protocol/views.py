@@ -101,6 +101,8 @@ class Approval(View, frozen=True, kw_only=True):
     shown: str
     note: str = ""
     all_at_once: bool = False
+    edited: bool = False
+    """Whether what was approved is the agent's with changes of a person."""
 
 
 class StageView(View, frozen=True, kw_only=True):
@@ -122,6 +124,8 @@ class StageView(View, frozen=True, kw_only=True):
     """Why it was skipped, failed or is marked (“built on an older DESIGN.md”)."""
     retry_at: float | None = None
     """When the next attempt begins by itself; None where none is due."""
+    input: str = ""
+    """What the person said when they started it, for every attempt."""
 
 
 class OptionView(View, frozen=True, kw_only=True):

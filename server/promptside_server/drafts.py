@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,10 @@ from promptside_server.target import project as default_project
 DRAFTS = ".promptside/drafts"
 OWNER = "draft"
 DEFAULT = "as the settings say"
-AGENT = (
-    "Empty: as the settings say (agent.default), else claude. "
-    "rehearsal:standard plays a recorded run, without a model and without a cost."
-)
+AGENT = "rehearsal:standard plays a recorded run, without a model and without a cost."
+AGENTS = (DEFAULT, "claude", "rehearsal:standard")
+REHEARSAL = re.compile(r"^[-*+] \[[ xX]\] (rehearsal(?:-fast)?:\S.*?)\s*$", re.MULTILINE)
+"""A recording of the person's own, written in place of the one that is offered."""
 TITLE = 80
 LENS = 90
 """How long what is still missing may be above the first line."""
@@ -150,14 +151,14 @@ class Drafts:
             return self.made[uri][1]
         if project is None or text is None:
             raise refused("no-draft", "This is no draft of a task.", "Begin one with New Task….")
-        definition = definition_of(uri, await self.pipelines(project))
+        definition = definition_of(uri, await self.pipelines(project), text)
         parsed = forms.parse(definition, text)
         broken = [p for p in parsed.problems if p.severity == "error"]
         if broken:
             raise refused("form-grammar", f"Line {broken[0].line} can't be read: {broken[0].text}")
         lacking = forms.lacks(definition, parsed.answers)
         if lacking:
-            raise refused("gate-lacks", " ".join(lack.text for lack in lacking))
+            raise refused("gate-lacks", forms.together(lack.text for lack in lacking))
         assert isinstance(parsed.answers, FieldsAnswers), "a draft is a form of fields"
         values = forms.field_values(definition, parsed.answers)
         ordered = order(project, self._keys.setdefault(uri, uuid.uuid4().hex), values)
@@ -195,13 +196,13 @@ class Drafts:
             )
             return
         try:
-            definition = definition_of(uri, await self.pipelines(project, anew=anew))
+            definition = definition_of(uri, await self.pipelines(project, anew=anew), text)
         except PromptsideError:
             return  # said elsewhere: the daemon is away
         found = [
             self._said(text, p.line, p.severity, p.code, p.text.replace("approve", "create"))
             for p in forms.parse(definition, text).problems
-            if p.code != "gate-notes"
+            if p.code != "gate-notes" and not (p.code == "gate-lacks" and p.line == 1)  # the lens says it
         ]
         board(self._server).put(uri, OWNER, found)
 
@@ -213,11 +214,11 @@ class Drafts:
         if uri in self.made:
             where = {"project": self.made[uri][0], "task": self.made[uri][1]}
             return [Act(title=f"Open task {where['task']}", command="promptside.openTask", args=where)]
-        definition = definition_of(uri, await self.pipelines(project))
+        definition = definition_of(uri, await self.pipelines(project), text)
         parsed = forms.parse(definition, text)
         lacking = [p.text for p in parsed.problems if p.severity == "error"]
         lacking += [lack.text for lack in forms.lacks(definition, parsed.answers)]
-        blocked = " ".join(lacking) or None
+        blocked = forms.together(lacking) or None
         return [
             Act(title=title, command="promptside.createTask", args={"uri": uri, "run": run}, blocked=blocked)
             for title, run in (("Create task", False), ("Create and run", True))
@@ -228,7 +229,7 @@ class Drafts:
         project, text = project_of(uri), self._server.document(uri)
         if project is None or text is None or uri in self.made:
             return []
-        definition = definition_of(uri, await self.pipelines(project))
+        definition = definition_of(uri, await self.pipelines(project), text)
         field = _chosen_at(definition, text, line)
         answers = forms.parse(definition, text).answers
         assert isinstance(answers, FieldsAnswers), "a draft is a form of fields"
@@ -257,6 +258,7 @@ class Drafts:
 def definition_of(
     uri: str,
     pipelines: tuple[str, ...],
+    text: str = "",
     *,
     title: str = "",
     description: str = "",
@@ -264,11 +266,13 @@ def definition_of(
     pipeline: str = "",
     agent: str = "",
 ) -> FieldsDefinition:
-    """The form of a draft; which one is read off its name. The values are what it begins with."""
+    """The form of a draft, as far as it is not the same for all: which one it is stands in its name, a recording of
+    the person's own in its text. The values are what it begins with."""
     file = path_of(uri)
     digits = "".join(letter for letter in (file.stem if file is not None else "") if letter.isdigit())
     chosen = pipeline or DEFAULT
     choices = (DEFAULT, *pipelines)
+    agents = tuple(dict.fromkeys((*AGENTS, *REHEARSAL.findall(text), *([agent] if agent else []))))
     return FieldsDefinition(
         task=int(digits or 0),
         stage="draft",
@@ -282,7 +286,9 @@ def definition_of(
             Field(key="affected_files", label="Affected files", widget="bullets", value=list(files) or None),
             Field(key="priority", label="Priority", widget="line", value="50"),
             Field(key="pipeline", label="Pipeline", widget="enum", choices=choices, value=chosen),
-            Field(key="agent", label="Agent", widget="line", hint=AGENT, value=agent or None),
+            Field(
+                key="agent", label="Agent", widget="enum", hint=AGENT, choices=agents, value=agent or DEFAULT
+            ),
         ),
     )
 
@@ -321,7 +327,7 @@ def order(project: str, key: str, values: dict[str, Any]) -> NewTask:
         priority=int(priority),
         criteria=tuple(values["acceptance_criteria"] or ()),
         files=tuple(values["affected_files"] or ()),
-        agent=values["agent"] or "",
+        agent="" if values["agent"] in (None, DEFAULT) else values["agent"],
     )
 
 

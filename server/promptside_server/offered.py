@@ -59,7 +59,7 @@ def document_acts(reading: Reading) -> list[Act]:
     match reading.definition:
         case forms.QuestionsDefinition() as definition if reading.waits:
             if recommended := _recommended(reading, definition):
-                acts.append(Act(title="Take the recommended", answers=recommended))
+                acts.append(Act(title="Tick the recommended", answers=recommended))
             if (rest := _left_to_the_agent(reading, definition, acts)) is not None:
                 acts.append(rest)
         case forms.ChecklistDefinition(items=items) if reading.waits:
@@ -129,7 +129,7 @@ def hindered(reading: Reading, act: str = "approved") -> str | None:
         count = several(len(parsed.notes), "note")
         return f"There {'are' if len(parsed.notes) > 1 else 'is'} {count} for the agent in this document."
     lacking = forms.lacks(definition, parsed.answers)
-    return f"Not {act}: {' '.join(lack.text for lack in lacking)}" if lacking else None
+    return f"Not {act}: {forms.together(lack.text for lack in lacking)}" if lacking else None
 
 
 def errors_of(reading: Reading) -> list[forms.Problem]:

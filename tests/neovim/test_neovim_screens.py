@@ -143,7 +143,7 @@ def test_forty_columns_cut_nothing_without_a_mark(terminals: Screen, at_stage: A
     screen.type("q")
     screen.type(":Promptside next\r")
     screen.see(
-        "0 of 1 required answered\n", "Take the recommended\n", "──── Q1 is required and still empty.\n"
+        "0 of 1 required answered\n", "Tick the recommended\n", "──── Q1 is required and still empty.\n"
     )
     screen.type(":Promptside output\r")
     screen.see(

@@ -35,7 +35,8 @@ permission = "deny"
 class Speaker:
     """A context manager; the agent runs as long as it is open."""
 
-    def __init__(self, user: User) -> None:
+    def __init__(self, user: User, *, edits: bool = False) -> None:
+        """With `edits` the files that change while it works are its own changes."""
         self.pipe = user.base / "say"
         os.mkfifo(self.pipe)
         program = fake_claude(user.base, SCRIPT.format(pipe=str(self.pipe)))
@@ -43,7 +44,9 @@ class Speaker:
         user.environment["PROMPTSIDE_CLAUDE"] = self.program
         pipelines = user.data / "config" / "pipelines"
         pipelines.mkdir(parents=True, exist_ok=True)
-        (pipelines / "spoken.toml").write_text(STAGE, encoding="utf-8")
+        (pipelines / "spoken.toml").write_text(
+            STAGE.replace('["Read"]', '["Read", "Edit"]') if edits else STAGE, encoding="utf-8"
+        )
         # Open for reading too: the agent may not be there yet.
         self._end = os.open(self.pipe, os.O_RDWR)
 

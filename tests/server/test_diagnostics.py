@@ -100,7 +100,7 @@ LACKING: dict[str, tuple[forms.Definition, list[tuple[str, int, str]], str, str]
     "checklist": (
         CHECKS,
         [
-            ("# Work", INFORMATION, "C1 is not ticked. I1 is not ticked."),
+            ("# Work", INFORMATION, "C1 and I1 are not ticked."),
             ("**C1**", HINT, "C1 is not ticked."),
             ("**I1**", HINT, "I1 is not ticked."),
         ],

@@ -1,6 +1,7 @@
 """A new task by document: begun by a command, mended where it can't be read, and made one task of (UX 2.10)."""
 
 import asyncio
+import shutil
 from collections.abc import Coroutine
 from typing import Any
 
@@ -8,6 +9,8 @@ import pytest
 from rig.lsp_buffers import PLAIN, Buffers, file_of, line_of
 from rig.lsp_editor import LspEditor, Said
 from rig.user import User
+
+from promptside_daemon.world.rehearsal import place
 
 OURS: dict[str, Any] = {"experimental": {"promptside": True}}
 SHOWS = {**PLAIN, "window": {"showDocument": {"support": True}}}
@@ -147,40 +150,38 @@ def test_a_client_of_ours_gets_its_task_at_once_when_it_has_asked_for_the_title(
     run(story())
 
 
-def test_ed13_a_choice_moves_and_the_agent_is_taken_with_or_without_its_hint(user: User) -> None:
-    """At a choice of one the action ticks it and unticks the one before; a hint is no value (UX 2.4, 2.10)."""
+def test_ed13_a_choice_moves_and_the_agent_is_one_that_is_offered_or_a_recording_of_ones_own(
+    user: User,
+) -> None:
+    """At a choice of one the action ticks it and unticks the one before (UX 2.4, 2.10)."""
     user.commit_all()
+    own = user.base / "my recording"
+    shutil.copytree(place("standard"), own)
+    agents = {"as the settings say": "claude", "claude": "claude", "rehearsal:standard": "rehearsal:standard"}
 
     async def story() -> None:
         async with Buffers(user, PLAIN, name="Kate") as kate:
-            for agent in ("below", "above", "instead", "empty"):
+            for agent in (*agents, f"rehearsal:{own}"):
                 uri = await begun(kate)
                 fill(kate, uri, title=f"Agent {agent}", description="As titled.")
-                lines = kate.texts[uri].split("\n")
                 there = await kate.actions(uri, line_of(kate.texts[uri], "- [x] as the"))
                 assert not [action for action in there if action["title"].startswith("Choose")]
                 kate.type(uri, kate.texts[uri].replace("- [ ] standard", "- [x] standard"))  # both are ticked
-                await kate.choose(uri, "Choose standard", line_of(kate.texts[uri], "standard"))
+                await kate.choose(uri, "Choose standard", line_of(kate.texts[uri], "- [x] standard"))
                 assert "- [ ] as the settings say" in kate.texts[uri]
                 assert "- [x] standard" in kate.texts[uri]
-                (hint,) = [line for line in lines if line.startswith("> Empty: ")]
-                assert "rehearsal:standard plays a recorded run" in hint
-                typed = {
-                    "below": f"{hint}\n\nrehearsal:standard",
-                    "above": f"rehearsal:standard\n\n{hint}",
-                    "instead": "rehearsal:standard",
-                    "empty": hint,
-                }
-                kate.type(uri, kate.texts[uri].replace(hint, typed[agent]))
+                if agent not in agents:
+                    text = kate.texts[uri].replace("- [ ] rehearsal:standard", f"- [ ] {agent}")
+                    kate.type(uri, text)
+                if f"- [x] {agent}" not in kate.texts[uri]:
+                    await kate.choose(uri, f"Choose {agent}", line_of(kate.texts[uri], f"- [ ] {agent}"))
                 await kate.choose(uri, "Create task")
                 kate.leave(uri)
 
     run(story())
     tasks = {task["title"]: task for task in user.promptside("task", "list", "--json").data}
+    wanted = {**agents, f"rehearsal:{own}": f"rehearsal:{own}"}
     assert {title: task["agent"] for title, task in tasks.items()} == {
-        "Agent below": "rehearsal:standard",
-        "Agent above": "rehearsal:standard",
-        "Agent instead": "rehearsal:standard",
-        "Agent empty": "claude",
+        f"Agent {said}": agent for said, agent in wanted.items()
     }
     assert {task["pipeline"] for task in tasks.values()} == {"standard"}

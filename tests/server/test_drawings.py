@@ -182,7 +182,7 @@ TOPS: dict[str, tuple[forms.Definition, tuple[Offer, ...], Callable[[str], str],
     ),
     "a checklist": (CHECKLIST, (APPROVE, REDO, FIX), str, ["0 of 4 reviewed", "Redo…", "Tick all infos"]),
     "fields": (FIELDS, (APPROVE, REDO), str, ["Your approval", "Redo…"]),
-    "questions": (QUESTIONS, (SEND, PAUSE), str, ["0 of 1 required answered", "Take the recommended"]),
+    "questions": (QUESTIONS, (SEND, PAUSE), str, ["0 of 1 required answered", "Tick the recommended"]),
     "questions, answered": (
         QUESTIONS,
         (SEND, PAUSE),
@@ -280,7 +280,7 @@ KINDS: dict[str, tuple[forms.Definition, str, dict[str, str]]] = {
     "a question": (
         QUESTIONS,
         "## Q1",
-        {"Answer A: Way 0": "refactor.promptside", "Take the recommended": "source.promptside"},
+        {"Answer A: Way 0": "refactor.promptside", "Tick the recommended": "source.promptside"},
     ),
 }
 

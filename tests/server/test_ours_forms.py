@@ -159,7 +159,7 @@ def test_points_are_answered_in_parts_and_the_later_of_two_answers_is_refused(us
         one.leave(uri)
         # Without a buffer: what lacks is a warning after it was refused, and the draft itself is put right.
         since = len(one.heard)
-        with pytest.raises(Said, match="is not ticked"):
+        with pytest.raises(Said, match="are not ticked"):
             await one.command("approve", **at(one), shown="")
         form = await told(one, lambda f: severities(f, ref) == ["warning"], since)
         since = len(one.heard)

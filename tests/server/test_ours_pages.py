@@ -40,11 +40,12 @@ def test_pages_and_changed_files_follow_a_task(user: User) -> None:
     (user.project / "a b.txt").write_text("one\n")
     (user.project / "gone.txt").write_text("old\n")
     user.commit_all()
-    speaker = Speaker(user)
+    speaker = Speaker(user, edits=True)
     other = user.base / "other"
     other.mkdir()
 
     async def empty(editor: LspEditor) -> None:
+        await editor.note("promptside/daemon", lambda p: p["up"], 0)
         shown = await page(editor, "tasks")
         assert [words(line) for line in shown["lines"]] == ["No task yet.", "Next: > New Task…"]
         (new,) = shown["lines"][1]["offers"]
@@ -106,6 +107,7 @@ def test_pages_and_changed_files_follow_a_task(user: User) -> None:
         assert await content(editor, by_path["gone.txt"]["after"]) == ""
         assert await content(editor, by_path["new.bin"]["before"]) == ""
         assert await content(editor, by_path["new.bin"]["after"]) == "(new.bin is no text: 2 B.)\n"
+        await editor.task(lambda t: any(a["changes"] for a in t["stages"][0]["attempts"]))
         whole = await editor.ask("promptside/changes", {**wish, "whole": True})
         assert (whole["stage"], whole["attempt"]) == ("", 0)
         assert [file["path"] for file in whole["files"]] == sorted(by_path)
@@ -146,10 +148,25 @@ def test_pages_and_changed_files_follow_a_task(user: User) -> None:
         async with asyncio.timeout(60):
             while not (prompt.exists() and text in prompt.read_text("utf-8")):  # noqa: ASYNC110  # nobody tells of it
                 await asyncio.sleep(0.01)
+        (user.project / "a b.txt").write_text("five\n")
+        (user.project / "new.bin").unlink()
+        (user.project / "gone.txt").write_text("back\n")
         await asyncio.to_thread(
             lambda: os.close(os.open(speaker.pipe, os.O_WRONLY))
         )  # nothing more is to be said
         await editor.task(lambda t: len(t["stages"][0]["attempts"]) == 2 and t["waiting_for"])
+        await editor.task(lambda t: any(a["changes"] for a in t["stages"][0]["attempts"][1:]))
+        whole = await editor.ask("promptside/changes", {"project": str(user.project), "task": 1, "whole": True})
+        files = {file["path"]: file for file in whole["files"]}
+        assert {path: file["kind"] for path, file in files.items()} == {
+            "a b.txt": "modified",
+            "gone.txt": "modified",
+        }, "what one attempt made and another took away was never there, and what came back was not made"
+        sides = {
+            path: [await content(editor, file[side]) for side in ("before", "after")]
+            for path, file in files.items()
+        }
+        assert sides == {"a b.txt": ["one\n", "five\n"], "gone.txt": ["old\n", "back\n"]}
 
     async def gone(editor: LspEditor) -> None:
         since = len(editor.heard)

@@ -150,7 +150,7 @@ async def whole_run(editor: LspClient, project: Path, agent: str = "") -> None:
 
     questions = await person.waits("01-research-questions-1.md")
     await written(desk, f"      {file_of(questions).relative_to(desk.parent)}\n")
-    await person.answer(questions, "Take the recommended", "# Questions")
+    await person.answer(questions, "Tick the recommended", "# Questions")
     await editor.choose(questions, "Send answers")
     editor.leave(questions)
     await person.approve("01-research.md")

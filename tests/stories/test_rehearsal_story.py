@@ -64,7 +64,7 @@ def test_st2_cw20_a_rehearsal_in_an_empty_folder_brings_its_project_along(user: 
 
     assert "Approved. High-Level Approaches starts." in said[0]
     assert "Approved. Planning starts." in said[1]
-    assert "Approved. Refinement waits for you to start it, with what you have to say about it" in said[2]
+    assert "Approved. Refinement waits for you to start it, with a word of yours or without." in said[2]
     assert "Approved. All stages are done; what they came to is in .promptside/tasks/1-" in said[3]
     assert "The changes are in the project's files" in said[3]
 

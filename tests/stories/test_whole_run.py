@@ -87,6 +87,10 @@ def test_st2_a_task_runs_from_research_to_a_filled_pull_request(
             assert attempt["cost_usd"] > 0
             assert attempt["duration_s"] > 0
             assert attempt["error"] is None
+    assert [stage["id"] for stage in task["stages"] if stage["approval"]["edited"]] == []
+    assert {stage["id"]: stage["input"] for stage in task["stages"] if stage["input"]} == {
+        "refinement": REFINEMENT_INPUT
+    }
     sessions = [[attempt["session"] for attempt in stage["attempts"]] for stage in task["stages"]]
     assert len({session for stage in sessions for session in stage}) == 7
     assert sessions[2][0] == sessions[2][1]

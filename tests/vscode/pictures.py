@@ -42,7 +42,7 @@ def test_pictures(user: User, open_window: Callable[..., Workbench]) -> None:
     window.see_row("1 question")
     take("output")
     window.row("Leave common words out").click()
-    expect(window.lens("Take the recommended")).to_be_visible()
+    expect(window.lens("Tick the recommended")).to_be_visible()
     take("questions")
 
     new_task(user, title="Count lines too")

@@ -101,7 +101,7 @@ def test_one_task_in_three_clients(user: User, nvim: Beside, open_window: Callab
     nvim.do("run")
     waits(window, user, "research", "decision")
     same("waits for you, Research, 1 question")
-    window.palette("Take the Recommended Answers")
+    window.palette("Tick the Recommended Answers")
     window.until(
         lambda: any(o["command"] == "promptside.send" and not o["blocked"] for o in user.look()["offers"])
     )

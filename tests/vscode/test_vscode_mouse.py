@@ -21,7 +21,7 @@ def test_standard_with_the_mouse_only(user: User, open_window: Callable[..., Wor
     panel.press("Run Research")
     expect(panel.button("Send answers")).to_have_attribute("aria-disabled", "true")
     window.picture("questions")
-    panel.frame.get_by_role("button", name="Take the recommended").click()
+    panel.frame.get_by_role("button", name="Tick the recommended").click()
     panel.press("Send answers")
     user.waits("gate")
     panel.press("Approve")

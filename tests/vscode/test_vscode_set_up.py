@@ -42,7 +42,7 @@ def test_each_first_step_is_said(user: User, open_window: Callable[..., Workbenc
     window.picture("install")
 
     window.install_in_venv(user)
-    expect(side.filter(has_text="the agent “claude” was not found").first).to_be_visible()
+    expect(side.filter(has_text="The agent “claude” was not found").first).to_be_visible()
     expect(_status(window, "warningBackground")).to_be_visible()
     window.picture("no-agent")
     _status(window, "warningBackground").click()

@@ -24,7 +24,7 @@ def test_tree_shows_tasks_live(user: User, open_window: Callable[..., Workbench]
     window.see_status("1 waits for you")
     window.row("Leave common words out").click()
     window.see_text("# Questions: Research")
-    expect(window.lens("Take the recommended")).to_be_visible()
+    expect(window.lens("Tick the recommended")).to_be_visible()
     window.picture("waiting")
 
 
@@ -40,7 +40,7 @@ def test_run_and_approve_by_keyboard(user: User, open_window: Callable[..., Work
     window.see_tab("Research 1")
     window.picture("output")
     assert not window.offers("Run Stage")
-    window.palette("Take the Recommended Answers")
+    window.palette("Tick the Recommended Answers")
     window.palette("Send Answers")
     window.see_row("Research")
     user.waits("gate")

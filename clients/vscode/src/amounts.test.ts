@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cut, isolated, minutes, plain, unlinked } from './amounts';
+import { begun, cut, isolated, minutes, plain, unlinked } from './amounts';
 
 test('a name with $( in it is no icon', () => {
   assert.equal(plain('a $(bell) b $(x'), 'a \\$(bell) b \\$(x');
@@ -26,6 +26,13 @@ test('only words of another direction are set apart', () => {
 test('what is cut is one line and says so', () => {
   assert.equal(cut('one\n  two', 20), 'one two');
   assert.equal(cut('one two three', 9), 'one two…');
+});
+
+test('of sentences those are said whole that have room', () => {
+  assert.equal(begun('Approved. It starts.', 20), 'Approved. It starts.');
+  assert.equal(begun('Approved. It starts.', 19), 'Approved.');
+  assert.equal(begun('All are done; what they came to is in 1.5/a.md. More.', 45), 'All are done.');
+  assert.equal(begun('One sentence that is too long.', 12), 'One sentenc…');
 });
 
 test('the first minute of what runs is not counted', () => {

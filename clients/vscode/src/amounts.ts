@@ -13,6 +13,14 @@ export function cut(text: string, width: number): string {
   return line.length > width ? `${line.slice(0, width - 1).trimEnd()}…` : line;
 }
 
+/** The first of these sentences that have room, and never half of one if one has. */
+export function begun(text: string, width: number): string {
+  const line = oneLine(text);
+  const ends = [...line.matchAll(/[.?!;](?= |$)/g)].map(match => match.index + 1).filter(end => end <= width);
+  const end = ends.at(-1);
+  return end === undefined ? cut(line, width) : line.slice(0, end).replace(/;$/, '.');
+}
+
 const TO_THE_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 
 /** Somebody's words beside ours, where their direction is to be only theirs. */

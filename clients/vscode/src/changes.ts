@@ -6,7 +6,7 @@ import type { TaskView } from './protocol';
 import { Given, Here } from './here';
 import type { Orders } from './orders';
 import type { Server } from './server';
-import { newest, real, Tasks } from './tasks';
+import { keyOf, newest, real, Tasks } from './tasks';
 import { can } from './tree';
 import { cut, plain, several, unlinked } from './words';
 
@@ -27,6 +27,8 @@ export class ChangedFiles implements vscode.Disposable, vscode.QuickDiffProvider
   private group: vscode.SourceControlResourceGroup | undefined;
   private due: NodeJS.Timeout | undefined;
   private asked = 0;
+  /** What was opened last to be looked at. */
+  private shown: { title: string; task: TaskView } | undefined;
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onChange = this.changed.event;
 
@@ -61,7 +63,14 @@ export class ChangedFiles implements vscode.Disposable, vscode.QuickDiffProvider
       file.kind === 'deleted' ? undefined : vscode.Uri.parse(file.after),
     ]);
     const title = `${cut(task.title, 40)}: ${name}`;
+    this.shown = { title, task };
     await vscode.commands.executeCommand('vscode.changes', title, sides);
+  }
+
+  /** Whether the changes of this task are what the person looks at. */
+  isBefore(task: TaskView): boolean {
+    const label = vscode.window.tabGroups.activeTabGroup.activeTab?.label;
+    return this.shown !== undefined && keyOf(this.shown.task) === keyOf(task) && label?.startsWith(this.shown.title) === true;
   }
 
   /** One file of it beside what it was. */

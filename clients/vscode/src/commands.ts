@@ -51,6 +51,8 @@ const ATTEMPTS = ['showTranscript', 'showPrompt', 'showDocument'];
 const CHANGES_A_DRAFT = ['takeMine', 'takeTheirs', 'note', 'editDraft'];
 /** After these a stage is at work, whose output may be looked at. */
 const STARTS = ['run', 'retry', 'redo', 'resume', 'approve', 'skip'];
+/** These answer what was to be looked at. */
+const DECIDES = ['approve', 'redo', 'goBack', 'undo'];
 /** Of these, those that leave the attempt before behind, however lately it began. */
 const ENDS = ['retry', 'redo', 'approve', 'skip'];
 
@@ -164,7 +166,7 @@ export function register(parts: Parts): vscode.Disposable[] {
     const at = { uri: documentOf(task).toString() };
     const news = await orders.ask(() => server.request<FormNews>('promptside/openForm', at));
     if (!news) return;
-    const found = news.form?.suggestions.find(one => one.title.startsWith('Take the recommended'));
+    const found = news.form?.suggestions.find(one => one.title.startsWith('Tick the recommended'));
     const answers = { project: task.project, task: task.id, answers: found?.answers, version: news.form?.version };
     if (found) await orders.ask(() => server.request('promptside/answer', answers));
     else orders.say('No open question has a recommended answer.');
@@ -237,6 +239,8 @@ export function register(parts: Parts): vscode.Disposable[] {
       void vscode.commands.executeCommand('setContext', 'promptside.approved', true);
       void done(task);
     }
+    // What was looked at is decided on: the panel says what follows.
+    if (DECIDES.includes(tag) && changes.isBefore(task)) panels.show(task);
     if (tag === 'run') void vscode.commands.executeCommand('setContext', 'promptside.ran', true);
     if (STARTS.includes(tag)) void onRun(task, at, ENDS.includes(tag) ? newest(task) : undefined);
   }));

@@ -10,7 +10,7 @@ import { Refused, Server } from './server';
 import { placeIn } from './place';
 import { documentOf, isBelow, real, stageOf, Tasks } from './tasks';
 import { can } from './tree';
-import { cut, oneLine, plain, unlinked } from './words';
+import { begun, cut, oneLine, plain, unlinked } from './words';
 
 /** Where in an order the words of the person stand, and what to ask for. */
 const WORDS: Record<string, Wanted & { field: string }> = {
@@ -25,6 +25,8 @@ const IN_THE_DOCUMENT = ['answer', 'form-grammar', 'gate-lacks', 'no-text', 'not
 const SOONER_S = 2;
 /** How long it is said what follows from an order. */
 const SAID_MS = 8000;
+/** What has room beside the status bar's other items, in characters. */
+const SAID = 70;
 /** Orders along with which goes where the person is in the source (ED-13). */
 const PLACED = ['run', 'redo', 'interrupt'];
 /** Others that ask the person before they are sent. */
@@ -83,7 +85,7 @@ export class Orders {
 
   /** What follows from an order, where that is more than can be seen. */
   private tell(answer: { said?: string } | null): void {
-    if (answer?.said) vscode.window.setStatusBarMessage(`$(check) ${plain(answer.said)}`, SAID_MS);
+    if (answer?.said) vscode.window.setStatusBarMessage(`$(check) ${plain(begun(answer.said, SAID))}`, SAID_MS);
   }
 
   /** A command of the server that only shows something, or a read; undefined if it was refused, which is said. */

@@ -2,6 +2,7 @@
 
 import * as vscode from 'vscode';
 import { Ansi } from './ansi';
+import type { Given } from './here';
 import type { Followed, OutputNews } from './ours';
 import type { AttemptView, StageView, TaskView } from './protocol';
 import { Refused, Server } from './server';
@@ -12,12 +13,14 @@ const LAST = 2000;
 const PAUSE_MS = 50;
 /** After so long without another word, the last one is taken to be whole. */
 const WORD_MS = 400;
+const WAITS = 'It waits for you';
 /** How long the news of an attempt's end may take after its output. */
 const KNOWN_MS = 3000;
 
 export class Outputs implements vscode.Disposable {
   private readonly open = new Map<string, { terminal: vscode.Terminal; output: Output }>();
   private readonly closed: vscode.Disposable;
+  private readonly links: vscode.Disposable;
 
   constructor(
     private readonly server: Server,
@@ -35,6 +38,15 @@ export class Outputs implements vscode.Disposable {
     });
     this.closed = vscode.window.onDidCloseTerminal(terminal => {
       for (const [key, one] of this.open) if (one.terminal === terminal) this.open.delete(key);
+    });
+    this.links = vscode.window.registerTerminalLinkProvider({
+      provideTerminalLinks: ({ line, terminal }) => {
+        const output = [...this.open.values()].find(one => one.terminal === terminal)?.output;
+        const at = line.indexOf(WAITS);
+        if (!output || at < 0) return [];
+        return [{ startIndex: at, length: line.replace(/ —.*$/, '').length - at, tooltip: 'Open what waits', task: output.task }];
+      },
+      handleTerminalLink: (link: vscode.TerminalLink & { task: Given }) => vscode.commands.executeCommand('promptside.openTask', link.task),
     });
   }
 
@@ -77,6 +89,7 @@ export class Outputs implements vscode.Disposable {
 
   dispose(): void {
     this.closed.dispose();
+    this.links.dispose();
     for (const { terminal } of this.open.values()) terminal.dispose();
   }
 }
@@ -104,6 +117,10 @@ class Output implements vscode.Pseudoterminal {
     private readonly attempt: number,
   ) {}
 
+  get task(): Given {
+    return { project: this.of.project, task: this.of.id };
+  }
+
   isOf(task: TaskView): boolean {
     return keyOf(task) === keyOf(this.of);
   }
@@ -113,7 +130,7 @@ class Output implements vscode.Pseudoterminal {
     const waits = this.tasks.task(this.of.project, this.of.id)?.waiting_for;
     if (waits?.kind !== 'decision' || waits.stage !== this.stage || waits.since <= this.waited) return;
     this.waited = waits.since;
-    this.write(this.ansi.line(`— It waits for you: ${need(waits)} —`));
+    this.write(this.ansi.line(`— ${WAITS}: ${need(waits)} —`));
   }
 
   /** Whether nothing more will come. */
@@ -204,7 +221,8 @@ class Output implements vscode.Pseudoterminal {
     const name = this.of.stages.find(one => one.id === this.stage)?.name ?? this.stage;
     const facts = [
       now === undefined || now.status === 'running' ? 'over' : now.status,
-      now?.duration_s != null ? duration(now.duration_s) : '',
+      // The agent says itself how long it was at work, which is another time than the stage took with its waiting.
+      now?.duration_s != null && now.status !== 'done' ? duration(now.duration_s) : '',
       spent(this.tasks.task(this.of.project, this.of.id) ?? this.of, now?.cost_usd),
     ];
     return `— ${name}, attempt ${this.attempt}: ${facts.filter(Boolean).join(', ')} —`;

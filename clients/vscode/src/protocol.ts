@@ -118,6 +118,8 @@ export interface Approval {
   shown: string;
   note: string;
   all_at_once: boolean;
+  /** Whether what was approved is the agent's with changes of a person. */
+  edited: boolean;
 }
 
 /** One stage of a task. */
@@ -138,6 +140,8 @@ export interface StageView {
   reason: string;
   /** When the next attempt begins by itself; None where none is due. */
   retry_at: number | null;
+  /** What the person said when they started it, for every attempt. */
+  input: string;
 }
 
 /** A choice. */

@@ -167,7 +167,8 @@ export class TaskNodes implements vscode.TreeDataProvider<Node> {
 
   private group(group: Group, title: string): vscode.TreeItem {
     const count = this.of(group).length;
-    const state = OPEN.includes(group) ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.Collapsed;
+    const alone = !this.tasks.all.some(task => OPEN.includes(groupOf(task)));
+    const state = OPEN.includes(group) || (alone && group === 'done') ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.Collapsed;
     const item = new vscode.TreeItem(title, state);
     item.id = `group ${group}`;
     item.description = String(count);

@@ -5,7 +5,7 @@ import { oneLine, several } from './amounts';
 import type { GateView, StageView, TaskView, WaitingFor } from './protocol';
 import { stageOf } from './tasks';
 
-export { clock, cut, duration, isolated, minutes, oneLine, plain, several, spent, unlinked } from './amounts';
+export { begun, clock, cut, duration, isolated, minutes, oneLine, plain, several, spent, unlinked } from './amounts';
 
 export type Group = 'waiting' | 'running' | 'paused' | 'ready' | 'pending' | 'draft' | 'done' | 'failed' | 'archived';
 

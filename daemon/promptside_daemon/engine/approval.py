@@ -55,7 +55,7 @@ def approve(task: Task, command: Approve, given: Given) -> GateApproved:
         )
     missing = gate.lacks(stage, form, sheet.answers)
     if missing:
-        raise refused("gate-lacks", f"Not approved: {' '.join(missing)}", f"promptside open {task.id}")
+        raise refused("gate-lacks", f"Not approved: {forms.together(missing)}", f"promptside open {task.id}")
     return GateApproved(
         at=given.at,
         by=given.by,

@@ -154,6 +154,7 @@ def turn_ended(task: Task, event: TurnEnded) -> Stepped:
         attempt=attempt.n,
         definition=event.definition,
         shown=event.shown,
+        began=event.shown,
         text=event.text,
         version=version,
         raw=event.invalid,

@@ -62,6 +62,12 @@ class Untold(Struct, frozen=True, kw_only=True):
     """Hash under which the bytes are kept in the attempt directory."""
 
 
+def edited(form: FormState) -> bool:
+    """Whether a person changed what the agent wrote; to choose or to tick is no change."""
+    written = isinstance(form.definition, forms.TextDefinition | forms.FieldsDefinition)
+    return written and form.shown != form.began
+
+
 def lacks(stage: Stage, form: FormState, answers: dict[str, object]) -> tuple[str, ...]:
     """What a gate still lacks with these answers, in sentences; empty: it can be approved."""
     if form.raw and not isinstance(stage.gate, RequireApproval | None):

@@ -9,6 +9,7 @@ from promptside_daemon.engine.events import PermissionAnswered, QuestionsAnswere
 from promptside_daemon.engine.given import Given
 from promptside_daemon.engine.standing import must_be_open
 from promptside_daemon.engine.task import Decision, Task
+from promptside_protocol import forms
 from promptside_protocol.commands import Allow, Answer, Deny, Scope, SendAnswers
 from promptside_protocol.errors import refused
 
@@ -44,7 +45,7 @@ def send(task: Task, command: SendAnswers, given: Given) -> QuestionsAnswered:
         elif asked.required:
             missing.append(f"{asked.id} is required and still empty.")
     if missing:
-        raise refused("gate-lacks", f"Not sent: {' '.join(missing)}", f"promptside open {task.id}")
+        raise refused("gate-lacks", f"Not sent: {forms.together(missing)}", f"promptside open {task.id}")
     return QuestionsAnswered(at=given.at, by=given.by, replies=tuple(replies), shown=sheet.shown, send=True)
 
 

@@ -126,7 +126,7 @@ def after_approval(task: Task) -> str:
         return f"{said} The changes are in the project's files, for you to look through." if changed else said
     match run.status:
         case AwaitsInput() if stage.input in ("both", "user"):
-            return f"{stage.name} waits for you to start it, with what you have to say about it or without."
+            return f"{stage.name} waits for you to start it, with a word of yours or without."
         case AwaitsInput():
             return f"{stage.name} waits for you to start it."
         case Queued() | Running() if not task.open_decisions:

@@ -211,6 +211,8 @@ class FormState(Struct, frozen=True, kw_only=True):
     version: int = 0
     shown: str = ""
     """Hash of the document as it stands with these answers."""
+    began: str = ""
+    """The same as the agent left it."""
     text: str = ""
     """Hash under which the whole text is kept in the attempt directory; empty: it is just the rendering."""
     raw: str = ""

@@ -247,6 +247,7 @@ def _stage(task: Task, index: int, run: StageRun, places: Places) -> StageView:
             shown=run.status.shown,
             note=run.status.note,
             all_at_once=run.status.all_at_once,
+            edited=run.form is not None and gate.edited(run.form),
         )
     return StageView(
         id=run.id,
@@ -261,6 +262,7 @@ def _stage(task: Task, index: int, run: StageRun, places: Places) -> StageView:
         approval=approval,
         reason=_at_it(task, run) or run.mark or reason,
         retry_at=run.status.at if isinstance(run.status, RetryDue) else None,
+        input=run.input,
     )
 
 

@@ -28,6 +28,7 @@ from promptside_protocol.forms.document import (
     TextAnswers,
     TextDefinition,
     Tick,
+    together,
 )
 from promptside_protocol.forms.draft import Conflict, Merged, difference, edited, merge
 from promptside_protocol.forms.fields import field_values
@@ -112,5 +113,6 @@ __all__ = [
     "render",
     "shown",
     "to_plain",
+    "together",
     "without_notes",
 ]

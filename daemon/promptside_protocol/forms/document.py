@@ -5,6 +5,7 @@ The definition holds the agent's text and is never changed by a person; answers 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -187,6 +188,34 @@ class Lack(Struct, frozen=True, kw_only=True):
 
     ref: str
     text: str
+
+
+SHARED = (" is not ticked.", " is required and still empty.")
+"""How sentences end that several items have in common."""
+NAMED = 4
+"""Items that a sentence names; the others are counted."""
+
+
+def together(lacks: Iterable[str]) -> str:
+    """What lacks, as short as it can be said: “C1, W1 and 3 more are not ticked.”"""
+    named: dict[str, list[str]] = {}
+    for lack in lacks:
+        end = next((end for end in SHARED if lack.endswith(end)), "")
+        named.setdefault(end or lack, []).append(lack.removesuffix(end))
+    return " ".join(_sentence(names, end) for end, names in named.items())
+
+
+def _sentence(names: list[str], end: str) -> str:
+    if end not in SHARED:
+        return end
+    return names[0] + end if len(names) == 1 else _all(names) + end.replace(" is ", " are ")
+
+
+def _all(names: list[str]) -> str:
+    """“C1, W1 and I1”."""
+    if len(names) > NAMED + 1:
+        names = [*names[:NAMED], f"{len(names) - NAMED} more"]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 class Note(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from typing import Any
 
 from promptside_protocol.forms import checklist, fields, options, questionnaire, text
-from promptside_protocol.forms.document import Answers, Definition, Lack, Note, Parsed, Problem
+from promptside_protocol.forms.document import Answers, Definition, Lack, Note, Parsed, Problem, together
 from promptside_protocol.forms.escape import one_line
 from promptside_protocol.forms.grammar import (
     ANSWER,
@@ -211,9 +211,7 @@ def _gate(lacking: list[Lack], said: tuple[Note, ...], places: dict[str, int]) -
             words = f"{len(said)} notes for the agent. Approving needs them sent or removed."
         problems.append(Problem(line=said[0].line, severity="information", code="gate-notes", text=words))
     if lacking:
-        words = " ".join(lack.text for lack in lacking[:3])
-        if len(lacking) > 3:
-            words += f" And {len(lacking) - 3} more."
+        words = together(lack.text for lack in lacking)
         problems.append(Problem(line=1, severity="information", code="gate-lacks", text=words))
     problems += [
         Problem(line=places[lack.ref], severity="hint", code="gate-lacks", text=lack.text, ref=lack.ref)

@@ -383,7 +383,7 @@ def _suggestions(definition: Definition, given: dict[str, Any]) -> list[FormSugg
             answers: dict[str, Any] = {
                 ref: ids if kinds[ref] == "any" else ids[:1] for ref, ids in best.items() if ids
             }
-            return [FormSuggestion(title="Take the recommended", answers=answers)] if answers else []
+            return [FormSuggestion(title="Tick the recommended", answers=answers)] if answers else []
         case ChecklistDefinition(items=points):
             infos = {
                 p.id: {"ticked": True, "note": (given.get(p.id) or {}).get("note", "")}

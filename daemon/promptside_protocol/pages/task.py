@@ -113,11 +113,17 @@ def decision_lines(view: TaskView, look: Look) -> list[Line]:
     for stage in view.stages:
         approval = stage.approval
         if approval is not None:
-            what = "approved, all at once" if approval.all_at_once else "approved"
+            edited = ", with changes" if approval.edited else ""
+            what = f"approved{edited}{', all at once' if approval.all_at_once else ''}"
             by = [f"by {who(approval.by, look)}", approval.client, _digest(approval.shown, look)]
             note = f"“{one_line(approval.note)}”" if approval.note else ""
             drawn = _record(approval.at, names[stage.id], what, [*by, note], look)
             record.append((approval.at, drawn))
+        if stage.input and stage.attempts:
+            at = stage.attempts[0].started or 0.0
+            record.append(
+                (at, _record(at, names[stage.id], "started with", [f"“{one_line(stage.input)}”"], look))
+            )
     for decision in view.decisions:
         if decision.status in ("open", "parked"):
             continue

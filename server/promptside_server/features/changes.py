@@ -117,7 +117,8 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 def _since(first: Change, last: Change) -> Change:
     """What a file that others changed again has become since it was touched first."""
-    return msgspec.structs.replace(last, kind="added") if first.kind == "added" else last
+    kind = {("added", "modified"): "added", ("deleted", "added"): "modified"}.get((first.kind, last.kind))
+    return msgspec.structs.replace(last, kind=kind) if kind else last
 
 
 def _file(server: Server, wish: OpenChanges, change: Change, first: At, last: At | None) -> ChangedFile:

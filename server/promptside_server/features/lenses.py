@@ -61,7 +61,8 @@ def _lenses(server: Server, reading: Reading) -> list[types.CodeLens]:
         return [_act_lens(reading, 0, act) for act in acts if act.command]
     found = [_lens(0, state_of(reading), LACK, {"uri": reading.uri})]
     if _elsewhere(reading):
-        found.append(_lens(0, _task_state(reading.task), LACK, {"uri": reading.uri}))
+        at = {"project": reading.task.project, "task": reading.task.id}
+        found.append(_lens(0, _task_state(reading.task), "promptside.openTask", at))
     tops = [act for command in ON_TOP for act in acts if act.command == command]
     others = [act for act in acts if act not in tops and act.primary]
     top = [*tops, *others, *(act for act in acts if not act.command)]

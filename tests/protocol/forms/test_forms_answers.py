@@ -253,3 +253,25 @@ def test_the_difference_of_long_documents_is_still_found() -> None:
         "--- ours", "+++ theirs", "@@ -3005,1 +3005,1 @@", "-line 3000", "+line three",
     ]  # fmt: skip
     assert forms.difference(definition, one, one) == ""
+
+
+@pytest.mark.parametrize(
+    ("lacks", "said"),
+    [
+        ([], ""),
+        (["C1 is not ticked."], "C1 is not ticked."),
+        (["C1 is not ticked.", "Select 1.", "W1 is not ticked."], "C1 and W1 are not ticked. Select 1."),
+        ([f"{ref} is not ticked." for ref in "ABCDE"], "A, B, C, D and E are not ticked."),
+        ([f"{ref} is not ticked." for ref in "ABCDEF"], "A, B, C, D and 2 more are not ticked."),
+        (
+            [
+                "What it is is required and still empty.",
+                "Title is required and still empty.",
+                "A is not ticked.",
+            ],
+            "What it is and Title are required and still empty. A is not ticked.",
+        ),
+    ],
+)
+def test_st5_what_several_items_lack_is_one_sentence(lacks: list[str], said: str) -> None:
+    assert forms.together(lacks) == said

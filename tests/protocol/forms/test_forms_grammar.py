@@ -465,5 +465,5 @@ def test_many_lacks_are_summed_up() -> None:
     items = tuple(forms.CheckItem(id=f"I{n}", severity="info", title="x") for n in range(1, 6))
     definition = forms.ChecklistDefinition(**FRAME, stage="s", title="S", items=items)
     assert faults(definition, forms.render(definition), "information") == [
-        (1, "I1 is not ticked. I2 is not ticked. I3 is not ticked. And 2 more.")
+        (1, "I1, I2, I3, I4 and I5 are not ticked.")
     ]

@@ -96,6 +96,7 @@
 ---@field shown string
 ---@field note string
 ---@field all_at_once boolean
+---@field edited boolean Whether what was approved is the agent's with changes of a person.
 
 ---One stage of a task.
 ---@class promptside.StageView
@@ -111,6 +112,7 @@
 ---@field approval? promptside.Approval
 ---@field reason string Why it was skipped, failed or is marked (“built on an older DESIGN.md”).
 ---@field retry_at? number When the next attempt begins by itself; None where none is due.
+---@field input string What the person said when they started it, for every attempt.
 
 ---A choice.
 ---@class promptside.OptionView

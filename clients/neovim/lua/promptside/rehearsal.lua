@@ -11,17 +11,13 @@ local RECORDED = {
     'The first ten words of almost any English text are “the”, “and”, “of”, “to”. '
       .. 'Let me name words that wordcount leaves out.',
   },
-  { '## Agent', 'rehearsal:standard' },
 }
 
----Write below a heading, behind what is quoted there.
+---Write below a heading.
 local function write_below(buf, heading, text)
   local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
   for row, line in ipairs(lines) do
     if vim.startswith(line, heading) then
-      while (lines[row + 2] or ''):match('^>') do
-        row = row + 2
-      end
       vim.api.nvim_buf_set_lines(buf, row, row, false, { '', text })
       return
     end
@@ -31,7 +27,7 @@ end
 ---`:Promptside rehearse`: a new task as the person would write it, with the agent that plays the recording.
 ---@param call promptside.Call
 function M.begin(call)
-  order.give('promptside.newTask', {}, {
+  order.give('promptside.newTask', { agent = 'rehearsal:standard' }, {
     mods = call.mods,
     done = function(draft)
       local buf = vim.uri_to_bufnr(draft.uri)

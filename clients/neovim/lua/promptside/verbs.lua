@@ -184,7 +184,7 @@ M.all = {
   select = { 'select an option', takes = 'option', run = subject.known(answers.select) },
   send = { 'send the answers', takes = 'task', run = give('send') },
   recommended = {
-    'take the recommended answers; nothing is sent',
+    'tick the recommended answers; nothing is sent',
     takes = 'task',
     run = subject.known(answers.recommended),
   },

@@ -154,7 +154,8 @@ function done(model: Model, page: Page): Drawn {
     ['Your decisions', counts.filter(([count]) => count > 0).map(([count, name]) => several(count, name)).join(', ') || 'none'],
   ];
   const decided = [
-    ...approvals.map(stage => ({ at: stage.approval?.at ?? 0, name: 'pass', words: `${stage.name} approved`, more: stage.approval?.note ?? '' })),
+    ...approvals.map(stage => ({ at: stage.approval?.at ?? 0, name: 'pass', words: `${stage.name} approved${stage.approval?.edited ? ' with your changes' : ''}`, more: stage.approval?.note ?? '' })),
+    ...task.stages.filter(stage => stage.input).map(stage => ({ at: stage.attempts[0]?.started ?? 0, name: 'comment', words: `For ${stage.name}`, more: oneLine(stage.input) })),
     ...settled.map(one => ({ at: one.answered ?? 0, name: one.kind === 'permission' ? 'shield' : 'comment', words: oneLine(one.text || one.what), more: one.kind === 'permission' ? sentence(one.answer || one.status) : oneLine(one.answer || one.status) })),
   ].sort((a, b) => a.at - b.at);
   return [
