@@ -214,7 +214,21 @@ function M.apply(params, context)
   return { applied = ok, failureReason = not ok and tostring(fault) or nil }
 end
 
+---Whether a buffer's task waits for something that stands elsewhere.
+local function waits_elsewhere(buf)
+  local name = vim.api.nvim_buf_get_name(buf)
+  local task = tasks.owner(name)
+  local waiting = task and task.waiting_for
+  return waiting ~= nil and not (waiting.document and name == vim.fs.joinpath(task.project, waiting.document))
+end
+
+---Beside the lenses of a document of which the answer is not awaited now.
+local ELSEWHERE = { command = { title = 'Go to what waits' } }
+
 local function run(lens)
+  if lens == ELSEWHERE then
+    return vim.cmd.Promptside('next')
+  end
   order.give(lens.command.command, (lens.command.arguments or {})[1])
 end
 
@@ -244,6 +258,9 @@ function M.enter()
     local here = vim.tbl_filter(function(lens)
       return lens.command.command ~= 'promptside.showLack' -- it says how things stand; nothing is done by it
     end, all)
+    if row == 0 and waits_elsewhere(buf) then
+      table.insert(here, 1, ELSEWHERE)
+    end
     here = #here > 0 and here or all
     if #here == 1 then
       return run(here[1])
@@ -302,6 +319,9 @@ function M.approve()
   end
   local task = tasks.owner(name)
   local waiting = task and task.waiting_for
+  if waits_elsewhere(buf) then
+    return message.say('This is not what waits for you now.  :Promptside next', 'warning')
+  end
   local tag = waiting and waiting.kind == 'decision' and 'send' or 'approve'
   local args = task and { project = task.project, task = task.id } or { uri = vim.uri_from_bufnr(buf) }
   order.give('promptside.' .. tag, args)

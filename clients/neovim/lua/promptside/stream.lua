@@ -60,6 +60,8 @@ local function bar(stream, win)
       left = ('%s   %s'):format(left, attempt.status)
     end
   end
+  local waiting = task and task.waiting_for
+  local asks = waiting and waiting.kind == 'decision' and waiting.stage == stream.stage and not stream.ended
   local right, count = '', vim.api.nvim_buf_line_count(stream.buf)
   if tasks.away() ~= '' then
     right = 'the daemon is away'
@@ -72,7 +74,10 @@ local function bar(stream, win)
         or (stream.ended and '' or 'G to follow')
     end
   end
-  window.bar(win, 'PromptsideTitle', left, right)
+  if asks then
+    left = left .. ', and waits for you   :Promptside next'
+  end
+  window.bar(win, asks and 'PromptsideWaiting' or 'PromptsideTitle', left, right)
 end
 
 ---Write what has come, at most twenty times a second.
