@@ -26,7 +26,6 @@ local function open_document(line, mods)
   local choice = kind == 'decision' and shown ~= id and shown or nil
   local row = item.row(vim.api.nvim_buf_get_lines(0, 0, -1, false), id, choice)
   if row then
-    vim.cmd("normal! m'")
     vim.api.nvim_win_set_cursor(0, { row, 0 })
     vim.cmd('normal! zv')
   end

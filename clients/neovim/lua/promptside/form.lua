@@ -126,7 +126,7 @@ function M.attach(buf)
     local draft = address.is_draft(vim.api.nvim_buf_get_name(buf))
     local key = keys.spoken('<LocalLeader>a')
     message.say(
-      ('%s %s; g? shows all keys of this document.'):format(
+      ('<CR> ticks, %s %s; g? shows all keys of this document.'):format(
         key,
         draft and 'creates and runs the task' or 'approves or sends'
       )
@@ -222,13 +222,7 @@ local function waits_elsewhere(buf)
   return waiting ~= nil and not (waiting.document and name == vim.fs.joinpath(task.project, waiting.document))
 end
 
----Beside the lenses of a document of which the answer is not awaited now.
-local ELSEWHERE = { command = { title = 'Go to what waits' } }
-
 local function run(lens)
-  if lens == ELSEWHERE then
-    return vim.cmd.Promptside('next')
-  end
   order.give(lens.command.command, (lens.command.arguments or {})[1])
 end
 
@@ -258,9 +252,6 @@ function M.enter()
     local here = vim.tbl_filter(function(lens)
       return lens.command.command ~= 'promptside.showLack' -- it says how things stand; nothing is done by it
     end, all)
-    if row == 0 and waits_elsewhere(buf) then
-      table.insert(here, 1, ELSEWHERE)
-    end
     here = #here > 0 and here or all
     if #here == 1 then
       return run(here[1])

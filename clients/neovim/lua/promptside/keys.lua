@@ -1,5 +1,6 @@
 ---The keys of our buffers, in one table: mapped from it, shown from it by `g?`.
 local float = require('promptside.float')
+local lines_of = require('promptside.lines')
 local settings = require('promptside.settings')
 
 local M = {}
@@ -126,6 +127,7 @@ function M.help(kind)
   end
   if kind == 'form' then
     lines[#lines + 1] = ''
+    lines[#lines + 1] = ' <C-X><C-O> while you type: the paths and choices that can stand there'
     lines[#lines + 1] = ' E W I H in the margin: what is wrong or lacking; ]d goes there, <C-W>d says it'
   end
   lines[#lines + 1] = ''
@@ -169,17 +171,26 @@ function M.beside(buf, lines)
       end
     end
   end
+  local beside, column = {}, 0
   for row, line in ipairs(lines) do
     local tag = tag_of(line)
-    local words = { tag and key_of[tag] }
-    if tag == 'allow' or tag == 'deny' then
-      local scope = line.offers[1].args.scope
-      words[#words + 1] = table.concat({ ':Promptside', tag, scope }, ' ')
-    end
-    if tag and #words > 0 then
+    local answer = tag == 'allow' or tag == 'deny'
+    if tag and (key_of[tag] or answer) then
+      local words = { ':Promptside', tag, line.offers[1].args.scope }
+      beside[row] = ('%-1s  %s'):format(key_of[tag] or '', answer and table.concat(words, ' ') or '')
       key_of[tag] = nil -- it does the first of them
-      local place = { virt_text = { { '  ' .. table.concat(words, '  '), 'PromptsideMuted' } } }
-      vim.api.nvim_buf_set_extmark(buf, SPACE, row - 1, 0, place)
+      column = math.max(column, vim.fn.strdisplaywidth(lines_of.text(line)) + 2)
+    end
+  end
+  local win = vim.fn.win_findbuf(buf)[1]
+  local room = (win and vim.api.nvim_win_get_width(win) or vim.o.columns) - column
+  for row, words in pairs(beside) do
+    local fitting = #words > room and words:sub(1, 1) or words
+    if room > 0 then
+      vim.api.nvim_buf_set_extmark(buf, SPACE, row - 1, 0, {
+        virt_text = { { fitting, 'PromptsideMuted' } },
+        virt_text_win_col = column,
+      })
     end
   end
 end

@@ -67,12 +67,12 @@ function M.key(line)
   return line.ref ~= '' and line.ref or M.text(line)
 end
 
----Where the cursor belongs when the page is another: the same thing, else the same place; where something to do or to
----decide is gone, what is first.
+---Where the cursor belongs when the page is another: the same thing, else the same place; nowhere where something to do
+---or to decide is gone.
 ---@param old promptside.ours.PageLine[]
 ---@param new promptside.ours.PageLine[]
 ---@param at integer
----@return integer
+---@return integer?
 function M.moved(old, new, at)
   local line = old[at]
   if not line then
@@ -91,7 +91,7 @@ function M.moved(old, new, at)
     end
   end
   local kind = key:match('^(%a+)/')
-  return (kind == 'offer' or kind == 'decision' or kind == 'item') and M.first(new) or at
+  return kind ~= 'offer' and kind ~= 'decision' and kind ~= 'item' and at or nil
 end
 
 ---Where a page is begun: at what waits for the person, else at what can be done first, else at what can be opened.

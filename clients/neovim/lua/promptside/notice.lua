@@ -36,15 +36,27 @@ local function choice(verb, title, margin)
   return line(margin .. '> ' .. title, 'title', offer)
 end
 
----A list without tasks as one begins with it: a task of one's own, or seeing it work before. Where a task of one's own
----lacks something, the other comes first.
+---Whether there is a list, and nothing in it is under way.
+local function is_over(lines)
+  for _, one in ipairs(lines) do
+    if one.fold == 'open' or one.ref == 'daemon' or one.ref == BEGIN then
+      return false
+    end
+  end
+  return #lines > 0
+end
+
+---A list with what one begins with where nothing is under way: a task of one's own, or seeing it work before. Where a
+---task of one's own lacks something, the other comes first.
 ---@param lines promptside.ours.PageLine[]
 ---@param notices promptside.Notices
 ---@return promptside.ours.PageLine[]
 function M.around(lines, notices)
   local said, found = notices.lines, vim.list_slice(lines)
   local last = found[#found]
-  if last and last.ref == BEGIN then
+  if is_over(found) then
+    vim.list_extend(found, { lines_of.whole({}), choice('new', 'New Task…', 'Next: ') })
+  elseif last and last.ref == BEGIN then
     local rehearse = 'Rehearse a pipeline: no agent, no cost'
     if notices.later then
       found[#found] = choice('rehearse', rehearse, 'Next: ')

@@ -107,7 +107,8 @@ local function draw(buf, fresh)
     -- Under the person's hand the cursor goes nowhere: Enter would do something else than what they read.
     local left = page.mark[win] ~= mark and (fresh or win ~= vim.api.nvim_get_current_win())
     local kept = #old > 0 and page.put[win] ~= view.lnum and not left
-    local at = kept and lines_of.moved(old, lines, view.lnum) or lines_of.first(lines)
+    local at = kept and lines_of.moved(old, lines, view.lnum)
+    kept, at = at and true, at or lines_of.first(lines)
     page.put[win] = not kept and at or nil
     page.mark[win] = kept and page.mark[win] or mark
     local shift = at - view.lnum
