@@ -39,13 +39,14 @@ def test_a_page_begins_at_what_waits_whenever_something_new_does(nvim: Neovim, a
     at_stage(1)
     nvim.do("open 1")
     nvim.waits("high-level-approaches")
-    nvim.see("> Redo…")
-    nvim.goto("> Redo…")
+    nvim.see("PR Preparation")
+    nvim.goto("PR Preparation")
     nvim.do("select A")
+    until(lambda: nvim.view["waiting_for"]["gate"]["selected"] == ["A"], lambda: nvim.said)
     nvim.do("approve")
     nvim.waits("planning")
     nvim.see("! Planning")
-    assert nvim.api.current.line.strip() == "> Redo…"
+    assert "PR Preparation" in nvim.api.current.line
     nvim.do("")
     nvim.see("Waiting for you (1)")
     nvim.keys("<CR>")
