@@ -176,7 +176,7 @@ function M.beside(buf, lines)
     local tag = tag_of(line)
     local answer = tag == 'allow' or tag == 'deny'
     if tag and (key_of[tag] or answer) then
-      local words = { ':Promptside', tag, line.offers[1].args.scope }
+      local words = { ':Promptside', tag, (line.offers[1].args or {}).scope }
       beside[row] = ('%-1s  %s'):format(key_of[tag] or '', answer and table.concat(words, ' ') or '')
       key_of[tag] = nil -- it does the first of them
       column = math.max(column, vim.fn.strdisplaywidth(lines_of.text(line)) + 2)

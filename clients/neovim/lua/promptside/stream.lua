@@ -54,7 +54,8 @@ end
 local function bar(stream, win)
   local task = tasks.get(stream.project, stream.task)
   local stage = task and tasks.stage(task, stream.stage)
-  local left = ('#%d %s %d'):format(stream.task, stage and stage.name or stream.stage, stream.attempt)
+  local name = ('#%d %s %d'):format(stream.task, stage and stage.name or stream.stage, stream.attempt)
+  local left = name
   for _, attempt in ipairs(stage and stage.attempts or {}) do
     if attempt.n == stream.attempt then
       left = ('%s   %s'):format(left, attempt.status)
@@ -76,6 +77,8 @@ local function bar(stream, win)
   end
   if asks then
     left = left .. ', and waits for you   :Promptside next'
+    local room = vim.api.nvim_win_get_width(win) - vim.fn.strdisplaywidth(right) - 4
+    left = vim.fn.strdisplaywidth(left) <= room and left or name .. '   waits'
   end
   window.bar(win, asks and 'PromptsideWaiting' or 'PromptsideTitle', left, right)
 end
