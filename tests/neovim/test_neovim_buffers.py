@@ -60,7 +60,9 @@ def test_an_item_is_opened_where_it_stands(nvim: Neovim, at_stage: AtStage) -> N
     nvim.see("B  ")
     nvim.goto(" B  ")
     nvim.keys("<CR>")
-    until(lambda: nvim.api.current.line.startswith("## B · "), lambda: f"{nvim.name}: {nvim.api.current.line}")
+    until(
+        lambda: nvim.api.current.line.startswith("## B · "), lambda: f"{nvim.name}: {nvim.api.current.line}"
+    )
 
 
 def test_no_keys_where_none_are_wanted(editors: Open) -> None:

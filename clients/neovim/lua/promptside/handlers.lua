@@ -41,6 +41,9 @@ return {
   end,
   ['promptside/daemon'] = function(_, news)
     tasks.daemon(news)
+    if news.up then
+      require('promptside.page').now_there()
+    end
   end,
   ['promptside/output'] = function(_, news)
     require('promptside.stream').take(news)

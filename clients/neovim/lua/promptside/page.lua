@@ -156,7 +156,8 @@ local function ask(buf, fresh)
     if err then
       message.say(message.sentence(err), 'error')
       if #page.lines == 0 then
-        buffers.put(buf, { lines_of.MARGIN .. message.sentence(err) })
+        local start = tasks.away() ~= '' and '  :Promptside daemon starts it.' or ''
+        buffers.put(buf, { lines_of.MARGIN .. message.sentence(err) .. start })
       end
       return
     end
@@ -236,6 +237,15 @@ function M.changed(news)
     local same = told and told.name == news.name and told.project == news.project and told.task == news.task
     if same and #vim.fn.win_findbuf(buf) > 0 then
       ask(buf)
+    end
+  end
+end
+
+---Ask anew for the pages that could not be had before.
+function M.now_there()
+  for buf, page in pairs(pages) do
+    if #page.lines == 0 and #vim.fn.win_findbuf(buf) > 0 then
+      ask(buf, true)
     end
   end
 end
