@@ -179,6 +179,10 @@ class Neovim:
 
         return until(waiting, lambda: f"{stage}, {kind}: {self.view}\n{self.said}")
 
+    def waits_no_more(self) -> None:
+        """Wait until the task is over."""
+        until(lambda: self.view["state"] == "completed", lambda: f"{self.view}\n{self.said}")
+
     def open_waiting(self) -> str:
         """Go to what waits, and wait for its lenses."""
         self.do("next")

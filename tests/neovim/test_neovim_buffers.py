@@ -24,6 +24,47 @@ def test_keys_are_those_that_the_help_shows(nvim: Neovim) -> None:
     assert nvim.name == "promptside://tasks"
 
 
+def test_the_keys_of_a_form_say_what_its_signs_are(nvim: Neovim, at_stage: AtStage) -> None:
+    at_stage(1)
+    nvim.do("")
+    nvim.waits("high-level-approaches")
+    nvim.open_waiting()
+    nvim.keys("g?")
+    assert "E W I H in the margin: what is wrong or lacking; ]d goes there, <C-W>d says it" in nvim.text
+    assert "<C-X><C-O> while you type: the paths and choices that can stand there" in nvim.text
+
+
+def test_a_page_begins_at_what_waits_whenever_something_new_does(nvim: Neovim, at_stage: AtStage) -> None:
+    """But never under the hand: Enter would do something else than what was read."""
+    at_stage(1)
+    nvim.do("open 1")
+    nvim.waits("high-level-approaches")
+    nvim.see("PR Preparation")
+    nvim.goto("PR Preparation")
+    nvim.do("select A")
+    until(lambda: nvim.view["waiting_for"]["gate"]["selected"] == ["A"], lambda: nvim.said)
+    nvim.do("approve")
+    nvim.waits("planning")
+    nvim.see("! Planning")
+    assert "PR Preparation" in nvim.api.current.line
+    nvim.do("")
+    nvim.see("Waiting for you (1)")
+    nvim.keys("<CR>")
+    until(lambda: nvim.api.current.line.strip() == "> Open document", lambda: nvim.text)
+
+
+def test_an_item_is_opened_where_it_stands(nvim: Neovim, at_stage: AtStage) -> None:
+    at_stage(1)
+    nvim.do("open 1")
+    nvim.waits("high-level-approaches")
+    nvim.see("B  ")
+    nvim.goto(" B  ")
+    nvim.keys("<CR>")
+    until(
+        lambda: nvim.api.current.line.startswith("## B · "), lambda: f"{nvim.name}: {nvim.api.current.line}"
+    )
+
+
 def test_no_keys_where_none_are_wanted(editors: Open) -> None:
     nvim = editors(init="vim.g.promptside = { keys = false }")
     nvim.do("")

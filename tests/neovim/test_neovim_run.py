@@ -7,6 +7,7 @@ def new_task(nvim: Neovim) -> None:
     """From the empty list to a task that runs."""
     nvim.do("")
     nvim.see("New Task…")
+    nvim.goto("> New Task…")
     nvim.keys("<CR>")
     nvim.see("# New task")
     nvim.goto("## Title")
@@ -29,7 +30,12 @@ def test_a_standard_run_from_an_empty_list(nvim: Neovim) -> None:
     until(lambda: nvim.name == "promptside://1", lambda: nvim.name)
     until(lambda: "promptside://1/research/1/output" in shown(), shown)
 
-    nvim.open_waiting()
+    nvim.see("B  A list that ships with wordcount")
+    nvim.goto("B  A list that ships with wordcount")
+    nvim.keys("<CR>")
+    until(lambda: nvim.name.endswith("01-research-questions-1.md"), lambda: nvim.name)
+    assert nvim.api.current.line.startswith("- [ ] B ·"), "it is opened where one stood"
+    until(lambda: nvim.lenses, "lenses")
     nvim.goto("] A ·")
     nvim.keys("<CR>")
     nvim.lens("Send answers")
@@ -56,8 +62,17 @@ def test_a_standard_run_from_an_empty_list(nvim: Neovim) -> None:
     nvim.waits("planning")
     nvim.do("approve")
     nvim.waits("implementation", "decision")
-    nvim.hear("allow, deny")
-    nvim.do("allow task")
+    nvim.hear(
+        "The agent wants to run `python3 -m unittest` in Implementation.  :Promptside next, allow, deny"
+    )
+    nvim.keys(",a")
+    nvim.hear("This is not what waits for you now.  :Promptside next")
+    nvim.keys(",w")
+    until(lambda: nvim.name == "promptside://1", lambda: nvim.name)
+    until(lambda: nvim.api.current.line.strip() == "> Allow once", lambda: nvim.text)
+    nvim.goto("P1  The agent wants to run")
+    nvim.answer("Allow for this task")
+    nvim.keys("<CR>")
     nvim.waits("implementation")
     nvim.do("approve")
     nvim.waits("refinement", "input")
@@ -75,6 +90,21 @@ def test_a_standard_run_from_an_empty_list(nvim: Neovim) -> None:
     nvim.waits("pr-preparation")
     nvim.open_waiting()
     nvim.do("approve")
+    nvim.waits_no_more()
+    nvim.do("changes")
+    until(lambda: nvim.lua("return vim.bo.buftype") == "quickfix", lambda: nvim.said)
+    assert nvim.lua("return vim.w.quickfix_title").startswith("Promptside: all stages: ")
+    assert "wordcount/counting.py" in nvim.text, "which Implementation changed, and no stage after it"
+    places = nvim.text
     nvim.do("")
     nvim.see("Done (1)")
+    assert places in ["\n".join(window.buffer[:]) for window in nvim.api.windows], "the list stays a list"
+
+    assert nvim.api.current.line.strip() == "Next: > New Task…"
+    nvim.goto("Done (1)")
+    nvim.keys("<CR>")
+    assert nvim.lua("return vim.fn.foldclosed('.')") == -1
+    nvim.keys("<CR>")
+    assert nvim.lua("return vim.fn.foldclosed('.')") == 1
+    assert nvim.name == "promptside://tasks"
     nvim.never_blocked()

@@ -17,6 +17,7 @@ def test_a_standard_run_with_what_the_screen_offers(terminals: Screen, sample: U
     screen.see("README.md")
     screen.type(":Promptside\r")
     screen.see("> New Task…", "> Check the set-up")  # the daemon has answered: before, Enter would start it
+    screen.type("j")
     screen.keys("Enter")
     screen.see("# New task", ",a creates and runs the task")
     screen.type("oLeave common words out")
@@ -47,9 +48,15 @@ def test_a_standard_run_with_what_the_screen_offers(terminals: Screen, sample: U
         screen.type(",a")
         screen.see("Approved.")
     screen.type(":Promptside\r")
-    screen.see("1 permission")
+    screen.see("1 permission", "       The agent wants to run `python3 -m unittest` in Implementation.")
     screen.keys("Enter")
-    screen.see("> Allow once", "Bash  python3 -m unittest")
+    screen.see(
+        "Bash  python3 -m unittest",
+        "> Allow once              a  :Promptside allow",
+        "> Allow for this task        :Promptside allow task",
+        "> Deny…                      :Promptside deny",
+        "Implementation 1   running, and waits for you   :Promptside next",
+    )
     screen.keys("Enter")
     screen.see("Waits for you: your approval")
     screen.type("a")

@@ -129,13 +129,16 @@ def test_without_python_or_with_an_old_neovim_that_comes_first(editors: Open, tm
 
 
 def test_what_stands_in_the_way_is_said_with_one_thing_to_do(editors: Open, user: User) -> None:
-    """An empty folder without a project, and without `claude`."""
+    """An empty folder without a project, and without `claude`: first what can be done, then what is lacking."""
     nvim = editors(file="")
     nvim.do("")
-    nvim.see("> New Task…")
-    nvim.see("> Rehearse a pipeline: no agent, no cost")
-    nvim.see("The Claude CLI is not there")
-    assert nvim.api.current.line.strip() == "Next: > New Task…"
+    assert nvim.see("A task of your own needs an agent. The Claude CLI is not there").splitlines()[:4] == [
+        " No task yet.",
+        " Next: > Rehearse a pipeline: no agent, no cost",
+        "       > New Task…",
+        "",
+    ]
+    assert nvim.api.current.line.strip() == "Next: > Rehearse a pipeline: no agent, no cost"
     nvim.goto("> Check the set-up")
     nvim.keys("<CR>")
     until(lambda: nvim.name == "promptside://doctor", lambda: nvim.name)

@@ -1,6 +1,7 @@
 ---What the line of a page is good for that the cursor is on: opened, previewed, done.
 local address = require('promptside.address')
 local buffers = require('promptside.buffers')
+local item = require('promptside.item')
 local lines_of = require('promptside.lines')
 local message = require('promptside.message')
 local order = require('promptside.order')
@@ -9,10 +10,35 @@ local tasks = require('promptside.tasks')
 
 local M = {}
 
+---Open what a line is about, at the very item that it shows.
+---@param line promptside.ours.PageLine
+---@param mods? table
 local function open_document(line, mods)
   buffers.wish(mods)
   local at = { line = math.max(line.line - 1, 0), character = 0 }
   buffers.show({ uri = line.uri, selection = line.line > 0 and { start = at, ['end'] = at } or nil })
+  local kind, id = line.ref:match('^(%a+)/(.+)$')
+  if line.line > 0 or not (kind == 'decision' or kind == 'item') then
+    return
+  end
+  -- A question and its choices are about the same; a choice is drawn by its own id.
+  local shown = lines_of.text(line):match('^%s*([%w_]+)')
+  local choice = kind == 'decision' and shown ~= id and shown or nil
+  local row = item.row(vim.api.nvim_buf_get_lines(0, 0, -1, false), id, choice)
+  if row then
+    vim.api.nvim_win_set_cursor(0, { row, 0 })
+    vim.cmd('normal! zv')
+  end
+end
+
+---The answers that a permission can be given.
+---@param line promptside.ours.PageLine
+---@return promptside.Offer[]
+local function answers_of(line)
+  local id, task = line.ref:match('^decision/(.+)$'), tasks.get(line.project, line.task)
+  return vim.tbl_filter(function(offer)
+    return offer.place == id
+  end, id and task and task.offers or {})
 end
 
 ---What can be done at a line, chosen from a list.
@@ -48,8 +74,10 @@ function M.enter(mods)
     open_document(line, mods)
   elseif #line.offers > 0 then
     choose(line)
+  elseif #answers_of(line) > 0 then
+    choose(vim.tbl_extend('force', line, { offers = answers_of(line) }))
   elseif lines_of.heads(line) then
-    vim.cmd('normal! za')
+    vim.cmd('silent! normal! za')
   end
 end
 

@@ -126,7 +126,7 @@ function M.attach(buf)
     local draft = address.is_draft(vim.api.nvim_buf_get_name(buf))
     local key = keys.spoken('<LocalLeader>a')
     message.say(
-      ('%s %s; g? shows all keys of this document.'):format(
+      ('<CR> ticks, %s %s; g? shows all keys of this document.'):format(
         key,
         draft and 'creates and runs the task' or 'approves or sends'
       )
@@ -212,6 +212,14 @@ function M.apply(params, context)
   end
   M.refresh_all()
   return { applied = ok, failureReason = not ok and tostring(fault) or nil }
+end
+
+---Whether a buffer's task waits for something that stands elsewhere.
+local function waits_elsewhere(buf)
+  local name = vim.api.nvim_buf_get_name(buf)
+  local task = tasks.owner(name)
+  local waiting = task and task.waiting_for
+  return waiting ~= nil and not (waiting.document and name == vim.fs.joinpath(task.project, waiting.document))
 end
 
 local function run(lens)
@@ -302,6 +310,9 @@ function M.approve()
   end
   local task = tasks.owner(name)
   local waiting = task and task.waiting_for
+  if waits_elsewhere(buf) then
+    return message.say('This is not what waits for you now.  :Promptside next', 'warning')
+  end
   local tag = waiting and waiting.kind == 'decision' and 'send' or 'approve'
   local args = task and { project = task.project, task = task.id } or { uri = vim.uri_from_bufnr(buf) }
   order.give('promptside.' .. tag, args)

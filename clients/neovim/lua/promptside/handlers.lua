@@ -1,4 +1,5 @@
 ---What the server tells and asks by itself, each handed to the one whom it concerns.
+local address = require('promptside.address')
 local buffers = require('promptside.buffers')
 local message = require('promptside.message')
 local tasks = require('promptside.tasks')
@@ -40,6 +41,9 @@ return {
   end,
   ['promptside/daemon'] = function(_, news)
     tasks.daemon(news)
+    if news.up then
+      require('promptside.page').now_there()
+    end
   end,
   ['promptside/output'] = function(_, news)
     require('promptside.stream').take(news)
@@ -59,7 +63,13 @@ return {
     return require('promptside.form').apply(params, context)
   end,
   ['window/showDocument'] = function(_, params)
-    buffers.show(params)
+    local task = tasks.undocumented(params.uri)
+    if task then
+      buffers.show({ uri = address.task(task.project, task.id) })
+      require('promptside.page').begin()
+    else
+      buffers.show(params)
+    end
     return { success = true }
   end,
   ['window/showMessage'] = function(_, params)

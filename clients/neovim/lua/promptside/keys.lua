@@ -1,8 +1,11 @@
 ---The keys of our buffers, in one table: mapped from it, shown from it by `g?`.
 local float = require('promptside.float')
+local lines_of = require('promptside.lines')
 local settings = require('promptside.settings')
 
 local M = {}
+
+local SPACE = vim.api.nvim_create_namespace('promptside.keys')
 
 ---@class promptside.Key
 ---@field [1] string The key.
@@ -23,6 +26,19 @@ local function verb(name)
   end
 end
 
+---Keys of a page that do the first of some commands that is offered.
+local ORDERS = {
+  a = { 'allow', 'send', 'approve' },
+  r = { 'run', 'retry', 'resume' },
+  R = { 'redo', 'interrupt' },
+  s = { 'stop' },
+  ['-'] = { 'pause', 'resume' },
+}
+
+local function order(key, nothing)
+  return act('cursor', 'order', ORDERS[key], nothing)
+end
+
 local LEAVE = { 'q', 'close', act('buffers', 'leave') }
 
 ---@type table<'page'|'output'|'form', promptside.Key[]>
@@ -40,24 +56,12 @@ M.MAPS = {
     {
       'a',
       'approve, send the answers, or allow once',
-      act('cursor', 'order', { 'allow', 'send', 'approve' }, 'Nothing is to be approved here.'),
+      order('a', 'Nothing is to be approved here.'),
     },
-    {
-      'r',
-      'run, retry or resume',
-      act('cursor', 'order', { 'run', 'retry', 'resume' }, 'There is nothing to run here.'),
-    },
-    {
-      'R',
-      'redo with feedback …',
-      act('cursor', 'order', { 'redo', 'interrupt' }, 'There is nothing to redo here.'),
-    },
-    { 's', 'stop the stage, after a question', act('cursor', 'order', { 'stop' }, 'Nothing runs here.') },
-    {
-      '-',
-      'pause, or resume',
-      act('cursor', 'order', { 'pause', 'resume' }, 'There is nothing to pause here.'),
-    },
+    { 'r', 'run, retry or resume', order('r', 'There is nothing to run here.') },
+    { 'R', 'redo with feedback …', order('R', 'There is nothing to redo here.') },
+    { 's', 'stop the stage, after a question', order('s', 'Nothing runs here.') },
+    { '-', 'pause, or resume', order('-', 'There is nothing to pause here.') },
     { '+', 'new task', verb('new') },
     { 'O', 'output of the agent', verb('output') },
     {
@@ -123,23 +127,72 @@ function M.help(kind)
   end
   if kind == 'form' then
     lines[#lines + 1] = ''
+    lines[#lines + 1] = ' <C-X><C-O> while you type: the paths and choices that can stand there'
     lines[#lines + 1] = ' E W I H in the margin: what is wrong or lacking; ]d goes there, <C-W>d says it'
   end
   lines[#lines + 1] = ''
   lines[#lines + 1] = ' :Promptside <Tab>  everything else       :help promptside'
   local win = float.open('Keys', lines)
   local buf = vim.api.nvim_win_get_buf(win)
-  local space = vim.api.nvim_create_namespace('promptside.keys')
   for row = 0, #maps - 1 do
     vim.api.nvim_buf_set_extmark(
       buf,
-      space,
+      SPACE,
       row,
       1,
       { end_col = 1 + #M.spoken(maps[row + 1][1]), hl_group = 'PromptsideTool' }
     )
   end
   vim.keymap.set('n', 'g?', '<Cmd>close<CR>', { buffer = buf })
+end
+
+---What can be done at a line that is there to do it.
+---@param line promptside.ours.PageLine
+---@return string?
+local function tag_of(line)
+  local offer = vim.startswith(line.ref, 'offer/') and line.offers[1]
+  return offer and not offer.blocked and offer.command:match('^promptside%.(%a+)$') or nil
+end
+
+---Show behind what a page offers which key does it and, of the answers to a permission, what says it from anywhere.
+---@param buf integer
+---@param lines promptside.ours.PageLine[]
+function M.beside(buf, lines)
+  vim.api.nvim_buf_clear_namespace(buf, SPACE, 0, -1)
+  local offered, key_of = {}, {}
+  for _, line in ipairs(lines) do
+    offered[tag_of(line) or ''] = true
+  end
+  for _, key in ipairs(settings.get().keys and { 'a', 'r', 'R', 's', '-' } or {}) do
+    for _, tag in ipairs(ORDERS[key]) do
+      if offered[tag] then
+        key_of[tag] = key_of[tag] or key
+        break
+      end
+    end
+  end
+  local beside, column = {}, 0
+  for row, line in ipairs(lines) do
+    local tag = tag_of(line)
+    local answer = tag == 'allow' or tag == 'deny'
+    if tag and (key_of[tag] or answer) then
+      local words = { ':Promptside', tag, (line.offers[1].args or {}).scope }
+      beside[row] = ('%-1s  %s'):format(key_of[tag] or '', answer and table.concat(words, ' ') or '')
+      key_of[tag] = nil -- it does the first of them
+      column = math.max(column, vim.fn.strdisplaywidth(lines_of.text(line)) + 2)
+    end
+  end
+  local win = vim.fn.win_findbuf(buf)[1]
+  local room = (win and vim.api.nvim_win_get_width(win) or vim.o.columns) - column
+  for row, words in pairs(beside) do
+    local fitting = #words > room and words:sub(1, 1) or words
+    if room > 0 then
+      vim.api.nvim_buf_set_extmark(buf, SPACE, row - 1, 0, {
+        virt_text = { { fitting, 'PromptsideMuted' } },
+        virt_text_win_col = column,
+      })
+    end
+  end
 end
 
 ---Map the keys of a buffer, unless the person wants none.

@@ -18,7 +18,7 @@ end
 
 ---@param line promptside.ours.PageLine
 ---@return string
-local function text_of(line)
+function M.text(line)
   local parts = { M.MARGIN }
   for _, span in ipairs(line.spans) do
     parts[#parts + 1] = span.text
@@ -30,7 +30,7 @@ end
 ---@param lines promptside.ours.PageLine[]
 ---@return string[]
 function M.texts(lines)
-  return vim.tbl_map(text_of, lines)
+  return vim.tbl_map(M.text, lines)
 end
 
 ---Colour a buffer that holds these lines.
@@ -64,14 +64,15 @@ end
 ---@param line promptside.ours.PageLine
 ---@return string
 function M.key(line)
-  return line.ref ~= '' and line.ref or text_of(line)
+  return line.ref ~= '' and line.ref or M.text(line)
 end
 
----Where the cursor belongs when the page is another: the same thing, else the same place.
+---Where the cursor belongs when the page is another: the same thing, else the same place; nowhere where something to do
+---or to decide is gone.
 ---@param old promptside.ours.PageLine[]
 ---@param new promptside.ours.PageLine[]
 ---@param at integer
----@return integer
+---@return integer?
 function M.moved(old, new, at)
   local line = old[at]
   if not line then
@@ -89,17 +90,21 @@ function M.moved(old, new, at)
       end
     end
   end
-  return at
+  local kind = key:match('^(%a+)/')
+  return kind ~= 'offer' and kind ~= 'decision' and kind ~= 'item' and at or nil
 end
 
 ---Where a page is begun: at what waits for the person, else at what can be done first, else at what can be opened.
----Never at what stops or throws away something because it happens to be the first that can be done.
+---Never at what stops or throws away something because it happens to be the first that can be done, nor inside a group
+---that is closed.
 ---@param lines promptside.ours.PageLine[]
 ---@return integer
 function M.first(lines)
   local waits, primary, begin, opens
+  local closed = false
   for number, line in ipairs(lines) do
     local offer = line.offers[1]
+    closed = line.fold == 'closed' or (closed and line.fold == 'inside')
     if vim.startswith(line.ref, 'offer/') then
       if offer and offer.primary and not offer.blocked then
         primary = primary or number
@@ -107,7 +112,7 @@ function M.first(lines)
       begin = begin or (line.task == 0 and number or nil)
     elseif line.fold == 'inside' and (line.ref:match('^decision/') or line.ref:match('^item/')) then
       waits = waits or (line.uri ~= '' and number or nil)
-    elseif line.fold == 'inside' and line.page ~= '' then
+    elseif line.fold == 'inside' and line.page ~= '' and not closed then
       opens = opens or number
     end
   end

@@ -2,11 +2,13 @@
 local buffers = require('promptside.buffers')
 local client = require('promptside.client')
 local folds = require('promptside.folds')
+local inbox = require('promptside.inbox')
 local keys = require('promptside.keys')
 local lines_of = require('promptside.lines')
 local message = require('promptside.message')
 local notice = require('promptside.notice')
 local settings = require('promptside.settings')
+local tasks = require('promptside.tasks')
 local window = require('promptside.window')
 
 local M = {}
@@ -16,9 +18,10 @@ local M = {}
 ---@field told? { name: string, project: string, task: integer } What the server calls it.
 ---@field lines promptside.ours.PageLine[] As they stand in the buffer.
 ---@field shown? promptside.ours.PageShown As the server told it last.
----@field notices promptside.ours.PageLine[]
+---@field notices promptside.Notices
 ---@field begun? boolean Whether it lists tasks; what is said above them depends on it.
 ---@field put table<integer, integer> Where the cursor of a window was put; until it is moved, it goes to what is first.
+---@field mark table<integer, string> What waited when the cursor of a window was put there.
 
 ---@type table<integer, promptside.ShownPage>
 local pages = {}
@@ -47,17 +50,43 @@ local function with_notices(page)
   if page.address.name ~= 'tasks' then
     return lines
   end
-  if #lines > 0 and lines[#lines].ref == 'offer/promptside.newTask' then
-    lines[#lines + 1] = notice.rehearsal()
+  return notice.around(inbox.whole(lines), page.notices)
+end
+
+---What a page is looked at for now: when it is another, the cursor belongs there.
+---@param page promptside.ShownPage
+---@return string
+local function mark_of(page)
+  local first = page.lines[lines_of.first(page.lines)]
+  local task = page.told.task > 0 and tasks.get(page.told.project, page.told.task)
+  local waiting = task and task.waiting_for
+  if not task then
+    return first and lines_of.key(first) or ''
   end
-  if #page.notices > 0 then
-    lines = vim.list_extend(vim.list_extend({}, page.notices), { lines_of.whole({}), unpack(lines) })
+  return task.state .. (waiting and waiting.stage .. waiting.kind .. waiting.since or '')
+end
+
+---Have all of a group be seen, as far as there is room, with the cursor on its line.
+---@param win integer
+---@param lines promptside.ours.PageLine[]
+---@param at integer
+local function reveal(win, lines, at)
+  local last = at
+  while lines[last + 1] and lines[last + 1].fold == 'inside' do
+    last = last + 1
   end
-  return lines
+  vim.api.nvim_win_call(win, function()
+    if vim.fn.line('w$') < last then
+      vim.api.nvim_win_set_cursor(win, { last, 0 })
+      vim.cmd('normal! zb')
+      vim.api.nvim_win_set_cursor(win, { at, #lines_of.MARGIN })
+    end
+  end)
 end
 
 ---@param buf integer
-local function draw(buf)
+---@param fresh? boolean Whether the current window has come to it just now.
+local function draw(buf, fresh)
   local page = pages[buf]
   local shown = page.shown --[[@as promptside.ours.PageShown]]
   local old, lines, views = page.lines, with_notices(page), {}
@@ -70,12 +99,18 @@ local function draw(buf)
   local texts = lines_of.texts(lines)
   buffers.put(buf, #texts > 0 and texts or { '' })
   lines_of.colour(buf, lines, texts)
+  keys.beside(buf, lines)
+  local mark = mark_of(page)
   for win, view in pairs(views) do
     dress(buf, win)
     folds.fold(buf, win, lines)
-    local kept = #old > 0 and page.put[win] ~= view.lnum
-    local at = kept and lines_of.moved(old, lines, view.lnum) or lines_of.first(lines)
+    -- Under the person's hand the cursor goes nowhere: Enter would do something else than what they read.
+    local left = page.mark[win] ~= mark and (fresh or win ~= vim.api.nvim_get_current_win())
+    local kept = #old > 0 and page.put[win] ~= view.lnum and not left
+    local at = kept and lines_of.moved(old, lines, view.lnum)
+    kept, at = at and true, at or lines_of.first(lines)
     page.put[win] = not kept and at or nil
+    page.mark[win] = kept and page.mark[win] or mark
     local shift = at - view.lnum
     view.lnum = math.max(math.min(at, math.max(#texts, 1)), 1)
     local fits = #texts <= vim.api.nvim_win_get_height(win)
@@ -83,6 +118,9 @@ local function draw(buf)
     vim.api.nvim_win_call(win, function()
       vim.fn.winrestview(view)
     end)
+    if not kept and not fits then
+      reveal(win, lines, at)
+    end
   end
 end
 
@@ -118,18 +156,19 @@ local function ask(buf, fresh)
     if err then
       message.say(message.sentence(err), 'error')
       if #page.lines == 0 then
-        buffers.put(buf, { lines_of.MARGIN .. message.sentence(err) })
+        local start = tasks.away() ~= '' and '  :Promptside daemon starts it.' or ''
+        buffers.put(buf, { lines_of.MARGIN .. message.sentence(err) .. start })
       end
       return
     end
     page.shown = shown
-    draw(buf)
+    draw(buf, fresh)
     local begun = has_task(shown.lines)
     if at.name == 'tasks' and (fresh or begun ~= page.begun) then
       page.begun = begun
-      notice.ask(begun, function(lines)
-        if pages[buf] == page and page.begun == begun and not vim.deep_equal(lines, page.notices) then
-          page.notices = lines
+      notice.ask(begun, function(notices)
+        if pages[buf] == page and page.begun == begun and not vim.deep_equal(notices, page.notices) then
+          page.notices = notices
           draw(buf)
         end
       end)
@@ -141,7 +180,7 @@ end
 ---@param buf integer
 ---@param at promptside.Address
 function M.open(buf, at)
-  pages[buf] = pages[buf] or { address = at, lines = {}, notices = {}, put = {} }
+  pages[buf] = pages[buf] or { address = at, lines = {}, notices = notice.guess(), put = {}, mark = {} }
   vim.bo[buf].modifiable = false
   keys.map(buf, 'page')
   local group = vim.api.nvim_create_augroup('promptside.page.' .. buf, {})
@@ -183,6 +222,13 @@ function M.open(buf, at)
   ask(buf, true)
 end
 
+---Have the cursor go to what the page is looked at for now, wherever it was left.
+function M.begin()
+  local buf = vim.api.nvim_get_current_buf()
+  pages[buf].mark[vim.api.nvim_get_current_win()] = nil
+  ask(buf, true)
+end
+
 ---A page would be drawn otherwise now; where it is not shown, it is asked for when it is.
 ---@param news promptside.ours.PageNews
 function M.changed(news)
@@ -191,6 +237,15 @@ function M.changed(news)
     local same = told and told.name == news.name and told.project == news.project and told.task == news.task
     if same and #vim.fn.win_findbuf(buf) > 0 then
       ask(buf)
+    end
+  end
+end
+
+---Ask anew for the pages that could not be had before.
+function M.now_there()
+  for buf, page in pairs(pages) do
+    if #page.lines == 0 and #vim.fn.win_findbuf(buf) > 0 then
+      ask(buf, true)
     end
   end
 end
@@ -219,10 +274,12 @@ function M.line(number)
   return page and page.lines[number]
 end
 
----The line of the page that the cursor is on.
+---The line of the page that the cursor is on; of a closed group its head, which is what is seen.
 ---@return promptside.ours.PageLine?
 function M.here()
-  return M.line(vim.api.nvim_win_get_cursor(0)[1])
+  local at = vim.api.nvim_win_get_cursor(0)[1]
+  local head = vim.fn.foldclosed(at)
+  return M.line(head > 0 and head or at)
 end
 
 ---The task of the line, else of the page.

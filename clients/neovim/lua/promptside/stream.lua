@@ -54,12 +54,15 @@ end
 local function bar(stream, win)
   local task = tasks.get(stream.project, stream.task)
   local stage = task and tasks.stage(task, stream.stage)
-  local left = ('#%d %s %d'):format(stream.task, stage and stage.name or stream.stage, stream.attempt)
+  local name = ('#%d %s %d'):format(stream.task, stage and stage.name or stream.stage, stream.attempt)
+  local left = name
   for _, attempt in ipairs(stage and stage.attempts or {}) do
     if attempt.n == stream.attempt then
       left = ('%s   %s'):format(left, attempt.status)
     end
   end
+  local waiting = task and task.waiting_for
+  local asks = waiting and waiting.kind == 'decision' and waiting.stage == stream.stage and not stream.ended
   local right, count = '', vim.api.nvim_buf_line_count(stream.buf)
   if tasks.away() ~= '' then
     right = 'the daemon is away'
@@ -72,7 +75,12 @@ local function bar(stream, win)
         or (stream.ended and '' or 'G to follow')
     end
   end
-  window.bar(win, 'PromptsideTitle', left, right)
+  if asks then
+    left = left .. ', and waits for you   :Promptside next'
+    local room = vim.api.nvim_win_get_width(win) - vim.fn.strdisplaywidth(right) - 4
+    left = vim.fn.strdisplaywidth(left) <= room and left or name .. '   waits'
+  end
+  window.bar(win, asks and 'PromptsideWaiting' or 'PromptsideTitle', left, right)
 end
 
 ---Write what has come, at most twenty times a second.

@@ -119,6 +119,16 @@ function M.owner(path)
   end
 end
 
+---The task whose own document this is, where it waits without one for its answer: its page has the answers.
+---@param uri string
+---@return promptside.TaskView?
+function M.undocumented(uri)
+  local path = vim.startswith(uri, 'file:') and vim.uri_to_fname(uri) or ''
+  local task = vim.fs.basename(path) == 'task.md' and M.owner(path) or nil
+  local waiting = task and task.waiting_for
+  return waiting and not waiting.document and task or nil
+end
+
 ---Be told of each change of a task, until true is answered.
 ---@param listener fun(task: promptside.TaskView): boolean?
 function M.listen(listener)
@@ -187,8 +197,10 @@ local function say_waiting(task)
     return
   end
   said[mark] = true
-  if in_view(task) then
-    return
+  local first = waiting.kind == 'decision' and waiting.decisions[1]
+  local permission = first and first.kind == 'permission' and first or nil
+  if in_view(task) and not permission then
+    return -- of a permission all is said: nobody sees from a number what is asked
   end
   local more = vim.tbl_filter(function(other)
     return other.waiting_for ~= nil and other.state == 'taken'
@@ -197,9 +209,8 @@ local function say_waiting(task)
   local stage = M.stage(task, waiting.stage)
   local name = stage and stage.name or waiting.stage
   if waiting.kind == 'decision' then
-    local first = waiting.decisions[1]
-    if first and first.kind == 'permission' then
-      message.say(('%s  :Promptside allow, deny'):format(first.text))
+    if permission then
+      message.say(('%s  %s, allow, deny'):format(permission.text, go))
     else
       local count = #waiting.decisions == 1 and 'a question' or #waiting.decisions .. ' questions'
       message.say(('The agent has %s about “%s”. It waits.  %s'):format(count, short(task.title), go))
