@@ -196,9 +196,13 @@ class Drafts:
             )
             return
         try:
-            definition = definition_of(uri, await self.pipelines(project, anew=anew), text)
+            names = await self.pipelines(project, anew=anew)
         except PromptsideError:
             return  # said elsewhere: the daemon is away
+        text = self._server.document(uri)  # it may be another by now
+        if text is None:
+            return
+        definition = definition_of(uri, names, text)
         found = [
             self._said(text, p.line, p.severity, p.code, p.text.replace("approve", "create"))
             for p in forms.parse(definition, text).problems

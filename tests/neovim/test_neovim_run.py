@@ -14,8 +14,10 @@ def new_task(nvim: Neovim) -> None:
     nvim.keys("oLeave common words out<Esc>")
     nvim.goto("## Description")
     nvim.keys("oLet me name words that are left out.<Esc>")
-    nvim.goto("rehearsal:standard plays")
-    nvim.keys("o<CR>rehearsal-fast:standard<Esc>")
+    nvim.goto("] rehearsal:standard")
+    nvim.keys("<CR>")
+    nvim.see("- [x] rehearsal:standard")
+    nvim.keys(":s/rehearsal:/rehearsal-fast:/<CR>")
     nvim.lens("Create and run")
     nvim.keys(",a")
 

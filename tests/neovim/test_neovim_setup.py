@@ -187,7 +187,7 @@ def test_a_rehearsal_is_a_task_that_is_filled_in(nvim: Neovim) -> None:
     nvim.goto("> Rehearse a pipeline")
     nvim.keys("<CR>")
     nvim.see("# New task")
-    nvim.see("\n\nrehearsal:standard")
+    nvim.see("- [x] rehearsal:standard")
     nvim.lens("Create and run")
     assert nvim.lua("return vim.bo.modified") is False
     nvim.keys(",a")

@@ -361,10 +361,10 @@ def find_claude(wanted: str, environment: Mapping[str, str]) -> tuple[str, Versi
     binary = shutil.which(named, path=environment.get("PATH"))
     if binary is None:
         is_file = os.sep in named and Path(named).is_file()
-        found = "it may not be executed" if is_file else "it was not found"
+        found = "may not be executed" if is_file else "was not found"
         return Failure(
             kind="no_claude",
-            sentence=f"The Claude CLI is not there: {wanted}: {found}.",
+            sentence=f"The Claude CLI is not there: {wanted} {found}.",
             hint=f"{f'Make it executable: chmod +x {named}.' if is_file else INSTALL} {REHEARSE}",
         )
     try:

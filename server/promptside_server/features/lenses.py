@@ -59,10 +59,13 @@ def _lenses(server: Server, reading: Reading) -> list[types.CodeLens]:
     acts = [act for act in document_acts(reading) if act.blocked is None]
     if reading.task.state == "archived":  # it is over: its state is of no use to anybody
         return [_act_lens(reading, 0, act) for act in acts if act.command]
-    found = [_lens(0, state_of(reading), LACK, {"uri": reading.uri})]
-    if _elsewhere(reading):
-        at = {"project": reading.task.project, "task": reading.task.id}
-        found.append(_lens(0, _task_state(reading.task), "promptside.openTask", at))
+    task = reading.task
+    at = {"project": task.project, "task": task.id}
+    state, there = state_of(reading), _lens(0, _task_state(task), "promptside.openTask", at)
+    elsewhere = task.waiting_for is not None and not reading.waits
+    # Who has just approved a stage's document is told there what the task waits for now.
+    found = [] if elsewhere and state == _task_state(task) else [_lens(0, state, LACK, {"uri": reading.uri})]
+    found += [there] if elsewhere else []
     tops = [act for command in ON_TOP for act in acts if act.command == command]
     others = [act for act in acts if act not in tops and act.primary]
     top = [*tops, *others, *(act for act in acts if not act.command)]
@@ -71,7 +74,6 @@ def _lenses(server: Server, reading: Reading) -> list[types.CodeLens]:
     room = MOST - len(found) - (2 if shown else 1)
     found += [_act_lens(reading, 0, act, SHORT.get(act.command, "")) for act in top[:room]]
     if shown:
-        at = {"project": reading.task.project, "task": reading.task.id}
         found.append(_lens(0, "Show output", OUTPUT, at))
     if attempt is not None:
         found.append(_lens(0, attempt, LACK, {"uri": reading.uri}))
@@ -79,16 +81,6 @@ def _lenses(server: Server, reading: Reading) -> list[types.CodeLens]:
     for ref, section in reading.sections.items():
         found += _item(reading, ref, section.start)
     return found
-
-
-def _elsewhere(reading: Reading) -> bool:
-    """Whether a stage's document is looked at while its task waits with another: who has just approved it does so."""
-    task = reading.task
-    return (
-        task.waiting_for is not None
-        and not reading.waits
-        and any(s.artifact == reading.document for s in task.stages)
-    )
 
 
 def state_of(reading: Reading) -> str:
