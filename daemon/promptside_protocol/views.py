@@ -90,6 +90,8 @@ class AttemptView(View, frozen=True, kw_only=True):
     note: str = ""
     """What the person should know of it: started afresh because the session was gone, output lost, …"""
     terminals: tuple[TerminalWorkView, ...] = ()
+    feedback: str = ""
+    """What the person said when they sent the one before back."""
 
 
 class Approval(View, frozen=True, kw_only=True):
@@ -103,6 +105,8 @@ class Approval(View, frozen=True, kw_only=True):
     all_at_once: bool = False
     edited: bool = False
     """Whether what was approved is the agent's with changes of a person."""
+    selected: tuple[str, ...] = ()
+    """Of options, those that were chosen."""
 
 
 class StageView(View, frozen=True, kw_only=True):

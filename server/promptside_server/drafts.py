@@ -35,7 +35,10 @@ from promptside_server.target import project as default_project
 DRAFTS = ".promptside/drafts"
 OWNER = "draft"
 DEFAULT = "as the settings say"
-AGENT = "rehearsal:standard plays a recorded run, without a model and without a cost."
+AGENT = (
+    "rehearsal:standard plays a recorded run of another task, without a model and without a cost: "
+    "to see how it goes."
+)
 AGENTS = (DEFAULT, "claude", "rehearsal:standard")
 REHEARSAL = re.compile(r"^[-*+] \[[ xX]\] (rehearsal(?:-fast)?:\S.*?)\s*$", re.MULTILINE)
 """A recording of the person's own, written in place of the one that is offered."""

@@ -156,7 +156,9 @@ def test_pages_and_changed_files_follow_a_task(user: User) -> None:
         )  # nothing more is to be said
         await editor.task(lambda t: len(t["stages"][0]["attempts"]) == 2 and t["waiting_for"])
         await editor.task(lambda t: any(a["changes"] for a in t["stages"][0]["attempts"][1:]))
-        whole = await editor.ask("promptside/changes", {"project": str(user.project), "task": 1, "whole": True})
+        whole = await editor.ask(
+            "promptside/changes", {"project": str(user.project), "task": 1, "whole": True}
+        )
         files = {file["path"]: file for file in whole["files"]}
         assert {path: file["kind"] for path, file in files.items()} == {
             "a b.txt": "modified",

@@ -59,7 +59,10 @@ export class Ansi {
     const before = this.texts.get(entry.block) ?? '';
     this.texts.set(entry.block, entry.replace ? text : before + text);
     if (entry.replace && before) {
-      if (text.startsWith(before)) return this.goOn(entry, text.slice(before.length));
+      const more = text.startsWith(before) ? text.slice(before.length) : undefined;
+      // Calls that were made together end together: what one came to stands below others, and says of which it is.
+      if (more && entry.role === 'tool' && entry.path && entry.block !== this.block) return this.line(`${entry.path.split('/').at(-1)}${more}`, 'result');
+      if (more !== undefined) return this.goOn(entry, more);
       const said = text ? BEGAN_AGAIN : TAKEN_BACK;
       return `${this.line(said, 'note')}${this.goOn(entry, text)}`;
     }

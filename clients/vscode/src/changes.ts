@@ -47,8 +47,8 @@ export class ChangedFiles implements vscode.Disposable, vscode.QuickDiffProvider
     const task = await this.here.target(given, one => can(one).includes('attempts'));
     if (!task) return;
     // Of a task that is over, everything; before, what is to be decided on.
-    const whole = given['stage'] === undefined && ['completed', 'archived'].includes(task.state);
-    const at = { stage: '', attempt: 0, whole, ...given, project: task.project, task: task.id };
+    const whole = given['whole'] === true || (given['stage'] === undefined && ['completed', 'archived'].includes(task.state));
+    const at = { stage: '', attempt: 0, ...given, whole, project: task.project, task: task.id };
     const changes = await this.orders.ask(() => this.server.request<Changes>('promptside/changes', at));
     if (!changes) return;
     const stage = task.stages.find(one => one.id === changes.stage)?.name ?? changes.stage;

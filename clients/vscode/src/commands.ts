@@ -121,6 +121,7 @@ export function register(parts: Parts): vscode.Disposable[] {
   command('tree.gate', argument => withTask(argument, task => task.waiting_for !== null, openDocument));
   command('tree.open', async () => withTask(await tree.focused(), () => true, openDocument));
   command('tree.panel', () => tree.focused().then(node => vscode.commands.executeCommand('promptside.openPanel', node)));
+  command('tree.newTask', () => newTasks.draft({}));
   command('tree.abandon', () => tree.focused().then(node => vscode.commands.executeCommand('promptside.abandon', node)));
   command('primary', async () => {
     const task = here.active;

@@ -21,6 +21,7 @@ import { Server } from './server';
 import { StatusItem } from './status';
 import { Tasks } from './tasks';
 import { TaskTree } from './tree';
+import { onClick } from './ticks';
 import { Trust } from './trust';
 
 let server: Server | undefined;
@@ -54,6 +55,7 @@ export function activate(context: vscode.ExtensionContext): void {
     }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => void running.start()),
     vscode.workspace.onDidOpenTextDocument(asMarkdown),
+    onClick(() => vscode.workspace.isTrusted),
     lookAgain(running),
   );
   void onEnvironment(() => void running.start()).then(part => part && context.subscriptions.push(part));

@@ -202,9 +202,6 @@ class Panel {
       case 'openFile':
         await this.openFile(message.path, message.line);
         return;
-      case 'openDocument':
-        await vscode.window.showTextDocument(vscode.Uri.parse(message.uri), BESIDE);
-        return;
       case 'openLink':
         if (/^https?:\/\//i.test(message.href)) await vscode.env.openExternal(vscode.Uri.parse(message.href));
         return;
@@ -226,7 +223,7 @@ class Panel {
     const uri = isBelow(inside, task.project) ? fileOf(task, path.relative(task.project, inside)) : vscode.Uri.file(inside);
     const place = new vscode.Position(Math.max(0, line - 1), 0);
     try {
-      await vscode.window.showTextDocument(uri, { ...BESIDE, selection: new vscode.Range(place, place) });
+      await vscode.window.showTextDocument(uri, { ...beside(), selection: new vscode.Range(place, place) });
     } catch {
       this.of.orders.say(`${name} is not there, or is no text.`);
     }
@@ -246,7 +243,11 @@ class Panel {
   }
 }
 
-const BESIDE: vscode.TextDocumentShowOptions = { preview: true, viewColumn: vscode.ViewColumn.Beside };
+/** In the column that is there already: a third one leaves none of them room for a line. */
+function beside(): vscode.TextDocumentShowOptions {
+  const there = vscode.window.tabGroups.all.filter(group => !group.isActive).at(-1);
+  return { preview: true, viewColumn: there?.viewColumn ?? vscode.ViewColumn.Beside };
+}
 
 function key(state: PanelState): string {
   return `${state.task} ${state.project}`;

@@ -52,6 +52,5 @@ export type FromPage =
   | { type: 'give'; command: string; args: Record<string, unknown> }
   | { type: 'answer'; answer: number; item: string; value: unknown; version: number; attempt: number }
   | { type: 'openFile'; path: string; line: number }
-  | { type: 'openDocument'; uri: string }
   | { type: 'openLink'; href: string }
   | { type: 'document'; stage: string; attempt: number };

@@ -108,6 +108,8 @@ export interface AttemptView {
   /** What the person should know of it: started afresh because the session was gone, output lost, … */
   note: string;
   terminals: TerminalWorkView[];
+  /** What the person said when they sent the one before back. */
+  feedback: string;
 }
 
 /** Who approved which bytes, when, and from where (CW-23). */
@@ -120,6 +122,8 @@ export interface Approval {
   all_at_once: boolean;
   /** Whether what was approved is the agent's with changes of a person. */
   edited: boolean;
+  /** Of options, those that were chosen. */
+  selected: string[];
 }
 
 /** One stage of a task. */

@@ -8,6 +8,5 @@ export interface Ask {
   /** An offer was taken; `more` is what the person put in. */
   give(offer: Offer, more?: Record<string, unknown>): void;
   openFile(path: string, line?: number): void;
-  openDocument(uri: string): void;
   markdown(text: string): DocumentFragment;
 }

@@ -96,14 +96,15 @@ export class Foot {
     };
     const current = currentOf(model.task);
     const suggestions = scene === 'questions' ? this.suggestions() : [];
-    const key = [scene, below.map((offer, at) => [offer.command, offer.place, offer.blocked, offer === primary, titles[at]]), model.hindrance, current?.id, current?.attempts.length, changed(current), suggestions];
+    const key = [scene, below.map((offer, at) => [offer.command, offer.place, offer.blocked, offer === primary, titles[at]]), model.hindrance, formOf(model)?.kind, model.task.stages.map(changed), current?.id, current?.attempts.length, suggestions];
     refill(this.buttons, key, () => [
       ...below.map((offer, at) => this.button(offer, titles[at] ?? offer.title, offer === primary)),
       ...suggestions.map(({ title, act }) => this.plain(title, title, act)),
       (scene === 'running' || scene === 'retry') && current && lastOf(current) && this.plain('Show output', 'output', () => this.page.command('showOutput')),
-      (scene === 'ahead' || scene === 'record') && current && this.plain(`Back to ${current.name}`, 'back', () => this.page.choose('')),
-      scene === 'gate' && this.plain('Open document', 'document', () => this.page.command('openDocument', { file: true })),
-      (scene === 'done' || (scene === 'gate' && changed(current))) && this.plain('Show changes', 'changes', () => this.page.command('showChanges')),
+      (scene === 'ahead' || scene === 'record') && this.plain(current ? `Back to ${current.name}` : 'Back to the summary', 'back', () => this.page.choose('')),
+      scene === 'gate' && this.plain(formOf(model)?.kind === 'text' ? 'Edit document' : 'Open document', 'document', () => this.page.command('openDocument', { file: true })),
+      scene === 'gate' && current && current.attempts.length > 1 && this.plain('Compare attempts', 'compare', () => this.page.command('compareAttempts', { stage: current.id })),
+      (scene === 'done' || (scene === 'gate' && model.task.stages.some(changed))) && this.plain('Show changes', 'changes', () => this.page.command('showChanges', { whole: !changed(current) })),
       (scene === 'done' || scene === 'over') && this.plain('New task…', 'new', () => this.page.command('newTask')),
     ]);
     this.element.hidden = this.buttons.childElementCount === 0;

@@ -31,7 +31,7 @@ export class Head {
         task.branch && fact('git-branch', task.branch, 'Branch'),
         read + written > 0 && fact('symbol-numeric', `${tokens(read + written)} tokens`, `${read.toLocaleString()} read, ${written.toLocaleString()} written`),
         task.metrics.recorded
-          ? fact('record', 'recorded, nothing paid', 'A recording is played: tokens and cost are those of the recording')
+          ? fact('record', 'recorded', 'A recording is played: what is done is of another task, tokens are those of the recording, and nothing is paid')
           : cost > 0 && fact('credit-card', money(cost), 'What the agents cost'),
         attempted && fact('watch', passing(() => time(this.model ?? model)), 'Time the agents worked'),
       ),

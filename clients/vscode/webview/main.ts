@@ -61,7 +61,8 @@ export class Main {
     refill(this.hindrance, model.hindrance, () => [model.hindrance && this.restricted(model)]);
     this.head(model, scene);
     const remark = remarkOf(model, scene);
-    refill(this.remark, remark, () => [remark && told('warning', 'warn', remark)]);
+    const feedback = scene === 'gate' && stage ? (lastOf(stage)?.feedback ?? '') : '';
+    refill(this.remark, [remark, feedback], () => [remark && told('warning', 'warn', remark), feedback && told('comment', '', `You sent the attempt before back: “${feedback}”`)]);
     if (this.permissions.childElementCount === 0) this.permissions.append(drawPermissions(task, this.page));
     else updatePermissions(this.permissions.firstElementChild as HTMLElement, task, this.page);
     this.permissions.hidden = stage !== currentOf(task);

@@ -29,6 +29,7 @@ class Panel {
   /** Where the person was, until the page is long enough to be there again. */
   private returning = 0;
   private answers = 0;
+  private entered = false;
   private readonly taking = new Map<number, { resolve: () => void; reject: (reason: Error) => void }>();
   private readonly reading = new Map<string, ((document: DocumentView | null) => void)[]>();
   private readonly waiting = new Set<() => void>();
@@ -39,7 +40,6 @@ class Panel {
     answer: (item, value) => this.answer(item, value),
     give: (offer, more = {}) => void this.give(offer, more),
     openFile: (path, line = 0) => this.code.postMessage({ type: 'openFile', path, line }),
-    openDocument: uri => this.code.postMessage({ type: 'openDocument', uri }),
     markdown: text =>
       fragment(text, target => {
         if (target.kind === 'web') this.code.postMessage({ type: 'openLink', href: target.href });
@@ -89,6 +89,7 @@ class Panel {
       this.flush();
       this.foot.enter();
     });
+    window.addEventListener('focus', () => this.enter());
     const scroller = this.main.element;
     scroller.addEventListener('scroll', () => {
       if (this.returning > 0 || !this.place || this.task.hidden) return;
@@ -142,8 +143,16 @@ class Panel {
     this.foot.show(model);
     // What had focus may be no more; from here Tab goes on where the person was looking.
     if (focused && document.activeElement === document.body) this.main.element.focus({ preventScroll: true });
+    this.enter();
     this.announcer.state(state(model.task));
     this.goBack();
+  }
+
+  /** However the person comes to the panel: the first Tab goes to what is to be decided, not to the tools above it. */
+  private enter(): void {
+    if (this.entered || this.task.hidden || !document.hasFocus()) return;
+    this.entered = true;
+    if (document.activeElement === document.body) this.main.element.focus({ preventScroll: true });
   }
 
   private get model(): Model | undefined {

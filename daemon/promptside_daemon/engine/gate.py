@@ -68,6 +68,13 @@ def edited(form: FormState) -> bool:
     return written and form.shown != form.began
 
 
+def selected(form: FormState) -> tuple[str, ...]:
+    """The options that are chosen; empty for other forms."""
+    if not isinstance(form.definition, forms.OptionsDefinition):
+        return ()
+    return tuple(option.id for option in form.definition.options if form.answers.get(option.id) is True)
+
+
 def lacks(stage: Stage, form: FormState, answers: dict[str, object]) -> tuple[str, ...]:
     """What a gate still lacks with these answers, in sentences; empty: it can be approved."""
     if form.raw and not isinstance(stage.gate, RequireApproval | None):

@@ -248,6 +248,7 @@ def _stage(task: Task, index: int, run: StageRun, places: Places) -> StageView:
             note=run.status.note,
             all_at_once=run.status.all_at_once,
             edited=run.form is not None and gate.edited(run.form),
+            selected=gate.selected(run.form) if run.form is not None else (),
         )
     return StageView(
         id=run.id,
@@ -356,6 +357,7 @@ def _attempt(a: Attempt, places: Places) -> AttemptView:
             )
             for w in a.terminals
         ),
+        feedback=a.order.feedback if a.order.cause == "redo" else "",
     )
 
 

@@ -114,11 +114,17 @@ def decision_lines(view: TaskView, look: Look) -> list[Line]:
         approval = stage.approval
         if approval is not None:
             edited = ", with changes" if approval.edited else ""
-            what = f"approved{edited}{', all at once' if approval.all_at_once else ''}"
+            chosen = f" {', '.join(approval.selected)}" if approval.selected else ""
+            what = f"approved{chosen}{edited}{', all at once' if approval.all_at_once else ''}"
             by = [f"by {who(approval.by, look)}", approval.client, _digest(approval.shown, look)]
             note = f"“{one_line(approval.note)}”" if approval.note else ""
             drawn = _record(approval.at, names[stage.id], what, [*by, note], look)
             record.append((approval.at, drawn))
+        for attempt in stage.attempts:
+            if attempt.feedback:
+                at = attempt.started or 0.0
+                said = f"“{one_line(attempt.feedback)}”"
+                record.append((at, _record(at, names[stage.id], "sent back", [said], look)))
         if stage.input and stage.attempts:
             at = stage.attempts[0].started or 0.0
             record.append(

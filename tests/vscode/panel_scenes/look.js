@@ -120,6 +120,7 @@ window.look = (() => {
 
   /** What is wrong with how focus is shown. */
   function fault(one) {
+    if (one.tabIndex < 0) return []; // from there Tab goes on; it is no place of its own
     const marked = one.type === 'radio' || one.type === 'checkbox' ? (one.closest('.card') ?? one) : one;
     const { outlineStyle, outlineWidth } = getComputedStyle(marked);
     const { top, bottom, height } = one.getBoundingClientRect();

@@ -87,6 +87,7 @@
 ---@field resumed boolean
 ---@field note string What the person should know of it: started afresh because the session was gone, output lost, …
 ---@field terminals promptside.TerminalWorkView[]
+---@field feedback string What the person said when they sent the one before back.
 
 ---Who approved which bytes, when, and from where (CW-23).
 ---@class promptside.Approval
@@ -97,6 +98,7 @@
 ---@field note string
 ---@field all_at_once boolean
 ---@field edited boolean Whether what was approved is the agent's with changes of a person.
+---@field selected string[] Of options, those that were chosen.
 
 ---One stage of a task.
 ---@class promptside.StageView

@@ -121,7 +121,7 @@ class Frame {
     const { form, ask } = this.sheet;
     const suggestions = form.kind === 'questions' ? [] : suggested(this.sheet);
     refill(this.lead, [form.sentence, form.waits, suggestions], () => [
-      form.waits && make('p', { class: 'muted' }, sentence(form)),
+      form.waits && make('p', { class: 'muted' }, ...sentence(form, ask)),
       ...suggestions.map(({ title, act }) => button(title, act)),
     ]);
     const errors = form.problems.filter(problem => problem.severity === 'error' && !problem.item && !atItem(form, problem.text));
@@ -168,7 +168,15 @@ function atItem(form: FormView, text: string): boolean {
 }
 
 /** What to do, without what only concerns who types in the document. */
-function sentence(form: FormView): string {
+function sentence(form: FormView, ask: Ask): (string | Node)[] {
+  const said = inPanel(form);
+  // A text is corrected where it can be written in, which is not here.
+  const [before, after] = said.split('correct what you like');
+  if (form.kind !== 'text' || after === undefined) return [said];
+  return [`${before}correct what you like in `, link('its document', () => ask.openFile(form.document)), after];
+}
+
+function inPanel(form: FormView): string {
   if (form.kind === 'options') return form.sentence.replace(/: put an x in (its|their) brackets/, '');
   if (form.kind === 'fields') return form.sentence.replace('(required)', '*');
   if (form.kind === 'checklist') return form.sentence.replace(' A note goes behind "Note:".', '');

@@ -64,7 +64,7 @@ export class Said {
         return [told('history', 'warn', passing(() => `Attempt ${(last?.n ?? 0) + 1} starts ${due(at)}.`), stage?.reason)];
       }
       case 'input':
-        return [task.waiting_for?.reason ? make('p', { class: 'lead muted' }, task.waiting_for.reason) : null];
+        return [about(model), task.waiting_for?.reason].map(words => (words ? make('p', { class: 'lead muted' }, words) : null));
       case 'terminal':
         return [told('terminal', 'info', task.terminal?.words, 'Leaving the agent’s program there gives it back; until then no agent goes on with this task.')];
       case 'paused':
@@ -104,9 +104,9 @@ function ahead(model: Model): Drawn {
   const stage = drawnStage(model);
   if (!stage) return [];
   const known = pipeline?.stages.find(one => one.id === stage.id);
+  const lead = about(model);
   const at = task.stages.indexOf(stage);
   const before = task.stages[at - 1];
-  const lead = known?.description || '';
   const rows: [string, string][] = [
     ['Comes after', before?.name ?? ''],
     ['Hands over', FORMATS[stage.format] ?? stage.format],
@@ -120,6 +120,12 @@ function ahead(model: Model): Drawn {
     lead ? make('p', { class: 'lead muted' }, lead) : null,
     make('dl', { class: 'table' }, ...rows.filter(([, words]) => words).flatMap(([name, words]) => [make('dt', { class: 'muted' }, name), make('dd', {}, words)])),
   ];
+}
+
+/** What a stage is for, as its pipeline says. */
+function about(model: Model): string {
+  const stage = drawnStage(model);
+  return model.pipeline?.stages.find(one => one.id === stage?.id)?.description ?? '';
 }
 
 function gate(stage: PipelineStageView | undefined): string {
@@ -154,8 +160,9 @@ function done(model: Model, page: Page): Drawn {
     ['Your decisions', counts.filter(([count]) => count > 0).map(([count, name]) => several(count, name)).join(', ') || 'none'],
   ];
   const decided = [
-    ...approvals.map(stage => ({ at: stage.approval?.at ?? 0, name: 'pass', words: `${stage.name} approved${stage.approval?.edited ? ' with your changes' : ''}`, more: stage.approval?.note ?? '' })),
+    ...approvals.map(stage => ({ at: stage.approval?.at ?? 0, name: 'pass', words: `${stage.name} approved${stage.approval?.edited ? ' with your changes' : ''}`, more: [stage.approval?.selected.join(', '), stage.approval?.note].filter(Boolean).join(' · ') })),
     ...task.stages.filter(stage => stage.input).map(stage => ({ at: stage.attempts[0]?.started ?? 0, name: 'comment', words: `For ${stage.name}`, more: oneLine(stage.input) })),
+    ...task.stages.flatMap(stage => stage.attempts.filter(one => one.feedback).map(one => ({ at: one.started ?? 0, name: 'debug-restart', words: `${stage.name} sent back`, more: oneLine(one.feedback) }))),
     ...settled.map(one => ({ at: one.answered ?? 0, name: one.kind === 'permission' ? 'shield' : 'comment', words: oneLine(one.text || one.what), more: one.kind === 'permission' ? sentence(one.answer || one.status) : oneLine(one.answer || one.status) })),
   ].sort((a, b) => a.at - b.at);
   return [
