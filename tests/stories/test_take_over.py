@@ -24,16 +24,18 @@ def at_terminal(user: User) -> Iterator[list[Person]]:
         one.close()
 
 
+@pytest.fixture
 def settled_in(user: User) -> None:
-    """The person has used the agent's program in this folder before: it asks nothing at its start."""
-    file = user.home / ".claude.json"
-    known = json.loads(file.read_text())
-    known |= {
+    """The person has used the agent's program in this folder before: it asks nothing at its start.
+
+    Written before an agent is started: one that runs reads this file, and writes it anew with what it has read.
+    """
+    known = {
         "hasCompletedOnboarding": True,
         "customApiKeyResponses": {"approved": ["dummy-key"], "rejected": []},
         "projects": {str(user.project): {"hasTrustDialogAccepted": True}},
     }
-    file.write_text(json.dumps(known))
+    (user.home / ".claude.json").write_text(json.dumps(known))
 
 
 def take_over(user: User, opened: list[Person]) -> Person:
@@ -44,7 +46,7 @@ def take_over(user: User, opened: list[Person]) -> Person:
 
 
 def test_ed14_a_conversation_is_gone_on_with_in_a_terminal_and_given_back(
-    user: User, api: MessagesAPI, at_terminal: list[Person]
+    user: User, settled_in: None, api: MessagesAPI, at_terminal: list[Person]
 ) -> None:
     hold = Hold()
     agreed = Reply((Text("", hold, "Agreed."),))
@@ -52,7 +54,6 @@ def test_ed14_a_conversation_is_gone_on_with_in_a_terminal_and_given_back(
     user.commit_all()
     user.promptside("task", "new", "Look at it")
     user.promptside("run", code=3)
-    settled_in(user)
     document = user.waits("gate")["document"]
 
     person = take_over(user, at_terminal)
@@ -101,7 +102,7 @@ def test_ed14_a_conversation_is_gone_on_with_in_a_terminal_and_given_back(
 
 
 def test_ed14_a_running_agent_is_paused_and_a_closed_terminal_gives_back_by_itself(
-    user: User, api: MessagesAPI, at_terminal: list[Person]
+    user: User, settled_in: None, api: MessagesAPI, at_terminal: list[Person]
 ) -> None:
     hold = Hold()
     api.add(in_stage("research", Reply((Text("I look ", hold, "around."),)), say("Done."), say("Done.")))
@@ -109,7 +110,6 @@ def test_ed14_a_running_agent_is_paused_and_a_closed_terminal_gives_back_by_itse
     user.promptside("run", "--detach")
     hold.wait_until_reached()
     user.until(lambda view: view["stages"][0]["attempts"][0]["session"])
-    settled_in(user)
     person = take_over(user, at_terminal)
     assert user.agents() == {}
     session = user.stage("research")["attempts"][0]["session"]
