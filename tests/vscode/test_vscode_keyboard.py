@@ -27,7 +27,9 @@ class Keyboard:
         self.window.typed("New Task…")
         self.window.see_text("# New task")
         lenses = self.window.page.locator(".codelens-decoration")
-        expect(lenses.filter(has_text="Title is required and still empty.").first).to_be_visible()
+        expect(
+            lenses.filter(has_text="Title and Description are required and still empty.").first
+        ).to_be_visible()
         self.window.see_status("Ln 6, Col 1")
         (file,) = (self.user.project / ".promptside/drafts").iterdir()
         headings = file.read_text(encoding="utf-8").splitlines()

@@ -33,8 +33,8 @@ QUIET = (
 """Where nothing is waited for, no button says that it should be pressed."""
 LOOK = (("dark", 1280), ("light", 320), ("high-contrast", 1280), ("high-contrast-light", 620))
 LOOKS = re.compile(
-    "Show (output|changes|decisions)|Open (document|transcript|the prompt as sent)|New task…|Back to .*"
-    "|Compare attempts…"
+    "Show (output|changes|decisions)|(Open|Edit) document|Open (transcript|the prompt as sent)|New task…|Back to .*"
+    "|Compare attempts…?"
 )
 """What only shows something, or begins something else: no daemon has to offer it."""
 WORDS = {"redo": "feedback", "interrupt": "text", "skip": "reason", "deny": "text"}
@@ -242,6 +242,66 @@ def test_light_work_shows_no_stages_and_nothing_is_there_that_was_not_built(
     panel.show(scenes["standard: a text"])
     expect(panel.stages).to_have_count(7)
     expect(panel.page.get_by_role("tab")).to_have_count(0)
+
+
+def test_from_what_was_done_there_is_a_way_back_to_the_summary(
+    panel: PanelPage, scenes: dict[str, Scene]
+) -> None:
+    panel.show(scenes["standard: done"])
+    expect(panel.page.get_by_role("heading", level=2, name="Done")).to_be_visible()
+    panel.stages.nth(2).click()
+    expect(panel.page.get_by_role("heading", level=2, name="Planning")).to_be_visible()
+    panel.group("Decide").get_by_role("button", name="Back to the summary").click()
+    expect(panel.page.get_by_role("heading", level=2, name="Done")).to_be_visible()
+
+
+def test_what_was_sent_back_stands_above_what_came_of_it_and_in_the_summary(
+    panel: PanelPage, scenes: dict[str, Scene]
+) -> None:
+    """CW-22: a person's words to the agent, their changes and choices are told with their approvals."""
+
+    def again(stage: dict[str, Any]) -> dict[str, Any]:
+        last = stage["attempts"][-1]
+        redone = {**last, "n": 2, "cause": "redo", "feedback": "Shorter, please."}
+        return {**stage, "attempts": [last, redone]}
+
+    scene = scenes["standard: a text"]
+    at = [again(one) if one["status"] == "waiting" else one for one in scene.task["stages"]]
+    panel.show(scene.but(task={**scene.task, "stages": at}))
+    expect(panel.page.locator(".host")).to_contain_text(
+        "You sent the attempt before back: “Shorter, please.”"
+    )
+    panel.group("Decide").get_by_role("button", name="Compare attempts").click()
+    (order,) = panel.sent("give")
+    waiting = next(one["id"] for one in at if one["status"] == "waiting")
+    assert (order["command"], order["args"]) == ("promptside.compareAttempts", {"stage": waiting})
+
+    scene = scenes["standard: done"]
+    stages = [
+        {**again(one), "input": "Mind the tests."} if at == 0 else one
+        for at, one in enumerate(scene.task["stages"])
+    ]
+    stages[2]["approval"] = {**stages[2]["approval"], "edited": True}
+    panel.show(scene.but(task={**scene.task, "stages": stages}))
+    decided = panel.page.locator(".decided")
+    for words in (
+        "Research sent back: Shorter, please.",
+        "For Research: Mind the tests.",
+        "High-Level Approaches approved: A",
+        "Planning approved with your changes",
+    ):
+        expect(decided).to_contain_text(words)
+
+
+def test_a_text_is_corrected_in_its_document(panel: PanelPage, scenes: dict[str, Scene]) -> None:
+    panel.show(scenes["standard: a text"])
+    panel.page.get_by_role("button", name="its document").click()
+    (wish,) = panel.sent("openFile")
+    assert wish["path"] == scenes["standard: a text"].shown["form"]["document"]
+    panel.group("Decide").get_by_role("button", name="Edit document").click()
+    assert [(one["command"], one["args"]) for one in panel.sent("give")] == [
+        ("promptside.openDocument", {"file": True})
+    ]
 
 
 def test_what_is_not_trusted_can_be_read_and_not_answered(panel: PanelPage, scenes: dict[str, Scene]) -> None:

@@ -26,6 +26,12 @@ def test_tree_shows_tasks_live(user: User, open_window: Callable[..., Workbench]
     window.see_text("# Questions: Research")
     expect(window.lens("Tick the recommended")).to_be_visible()
     window.picture("waiting")
+    # A tick is set where it is clicked; of those that exclude each other the other one goes.
+    lines = window.page.locator(".view-line")
+    for clicked, other in (("B ·", "A ·"), ("A ·", "B ·")):
+        lines.filter(has_text=f"[ ] {clicked}").click(position={"x": 28, "y": 9})
+        expect(lines.filter(has_text=f"[x] {clicked}")).to_be_visible()
+        expect(lines.filter(has_text=f"[x] {other}")).to_have_count(0)
 
 
 def test_run_and_approve_by_keyboard(user: User, open_window: Callable[..., Workbench]) -> None:

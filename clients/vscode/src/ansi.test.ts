@@ -62,6 +62,14 @@ test('a call of a tool is one line, a refused one is red', () => {
   assert.match(ansi.add([entry('no such file', { role: 'result', ok: false })]), /\x1b\[31mno such file/);
 });
 
+test('what calls that were made together came to says of which file it is', () => {
+  const ansi = new Ansi();
+  const call = (block: string, path: string, more = '') => entry(`Edit     ${path}${more}`, { role: 'tool', block, path, replace: more !== '' });
+  const words = ansi.add([call('a', 'src/a.py'), call('b', 'b.py'), call('a', 'src/a.py', ' +1 -1'), call('b', 'b.py', ' +4 -0')]);
+  assert.equal(drawn(words), '> Edit     src/a.py\n> Edit     b.py\n  a.py +1 -1\n  b.py +4 -0\n');
+  assert.equal(drawn(new Ansi().add([call('a', 'src/a.py'), call('a', 'src/a.py', ' +1 -1')])), '> Edit     src/a.py +1 -1');
+});
+
 test('nothing that a terminal would obey goes through', () => {
   assert.equal(drawn(new Ansi().add([entry('a\x1b]0;title\x07b\x9bc')])), 'a\ufffd]0;title\ufffdb\ufffdc\n');
 });
