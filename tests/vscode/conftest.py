@@ -1,7 +1,8 @@
 """VS Code as people have it: code-server in a headless Chromium, with our extension and a daemon of its own."""
 
+import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,26 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from vscode_rig.code_server import CodeServer, install
 from vscode_rig.workbench import Workbench, chromium
+
+PLAYWRIGHT = pytest.StashKey[asyncio.AbstractEventLoop | None]()
+"""The loop of the browser that is open, if one is."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Playwright's loop passes for running as long as the browser is open; the tests of others have loops of their own.
+
+    Its own methods put that mark there again and again, by the same function.
+    """
+    if not item.path.is_relative_to(Path(__file__).parent):  # this is asked for each test, wherever it lies
+        return (yield)
+    stash = item.session.stash
+    asyncio._set_running_loop(stash.get(PLAYWRIGHT, None))
+    try:
+        return (yield)
+    finally:
+        stash[PLAYWRIGHT] = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +48,9 @@ def code_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CodeServer
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One browser for all stories, which keeps what it has loaded and compiled."""
     with chromium(tmp_path_factory.mktemp("browser")) as browser:
+        loop = asyncio.get_running_loop()
         yield browser
+        asyncio._set_running_loop(loop)  # the last test of all may be somebody else's
 
 
 @pytest.fixture

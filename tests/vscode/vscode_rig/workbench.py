@@ -33,7 +33,7 @@ const still = new CSSStyleSheet();
 still.replaceSync('*, ::before, ::after { animation: none !important; }');
 document.adoptedStyleSheets.push(still);
 """
-"""What turns while a stage runs does not turn: without a graphics card each step of it is drawn by a core."""
+"""What turns while a stage runs is there and stands still: without a graphics card a core draws each of its steps."""
 
 
 @contextlib.contextmanager
