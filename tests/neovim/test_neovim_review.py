@@ -66,6 +66,15 @@ def test_changes_are_listed_and_compared(nvim: Neovim, at_stage: AtStage) -> Non
         "return vim.tbl_map(function(i) return vim.fn.bufname(i.bufnr) .. ' ' .. i.text end, vim.fn.getqflist())"
     )
     assert any(one.endswith("wordcount/counting.py changed +6 -1") for one in listed), listed
+    at = next(row for row, one in enumerate(listed, 1) if "counting.py" in one)
+    nvim.api.current.window.cursor = (at, 0)
+    nvim.keys("<CR>")
+    until(lambda: len(nvim.api.tabpages) == 2, lambda: nvim.said)
+    sides = nvim.api.current.tabpage.windows
+    until(lambda: len(sides[0].buffer) > 1, "what was before")
+    assert [side.buffer.name.startswith("promptside://before/") for side in sides] == [True, False]
+    assert all(nvim.lua("return vim.wo[...].diff", side.handle) for side in sides)
+    nvim.api.command("tabclose")
     nvim.api.command("cclose")
     nvim.do("changes!")
     until(lambda: len(nvim.api.tabpages) == len(listed) + 1, lambda: nvim.said)

@@ -32,11 +32,11 @@ def test_a_standard_run_from_an_empty_list(nvim: Neovim) -> None:
     until(lambda: nvim.name == "promptside://1", lambda: nvim.name)
     until(lambda: "promptside://1/research/1/output" in shown(), shown)
 
-    nvim.see("B  A list that ships with wordcount")
-    nvim.goto("B  A list that ships with wordcount")
+    nvim.see("A  A file that is named")
+    nvim.goto("A  A file that is named")
     nvim.keys("<CR>")
     until(lambda: nvim.name.endswith("01-research-questions-1.md"), lambda: nvim.name)
-    assert nvim.api.current.line.startswith("- [ ] B ·"), "it is opened where one stood"
+    assert nvim.api.current.line.startswith("- [ ] A ·"), "it is opened where one stood"
     until(lambda: nvim.lenses, "lenses")
     nvim.goto("] A ·")
     nvim.keys("<CR>")
@@ -78,8 +78,10 @@ def test_a_standard_run_from_an_empty_list(nvim: Neovim) -> None:
     nvim.waits("implementation")
     nvim.do("approve")
     nvim.waits("refinement", "input")
+    nvim.answer("Mind the README.")
     nvim.do("run")
     nvim.waits("refinement")
+    assert nvim.view["stages"][4]["input"] == "Mind the README."
     nvim.do("approve")
     nvim.waits("security-review")
 

@@ -82,6 +82,7 @@ def test_a_stage_is_stopped_and_retried_and_an_approval_taken_back(
     assert sample.stage("implementation")["approval"] is None
     nvim.do("approve")
     nvim.waits("refinement", "input")
+    nvim.answer("")
     nvim.do("run")
     nvim.waits("refinement", "decision")
     nvim.do("takeover")

@@ -10,7 +10,7 @@ from vscode_rig.panel import page_of
 from vscode_rig.stories import TITLE, sample, waits
 from vscode_rig.workbench import Workbench
 
-WRITTEN = {"## Title": TITLE, "## Description": "Let me name words.", "## Agent": "rehearsal-fast:standard"}
+WRITTEN = {"## Title": TITLE, "## Description": "Let me name words."}
 
 
 class Keyboard:
@@ -41,6 +41,15 @@ class Keyboard:
             self.keys.insert_text(words)
             self.window.see_text(words)
             line = below
+        agent = headings.index("- [ ] rehearsal:standard") + 1  # of lines, as the editor counts
+        for _ in range(agent - line):
+            self.keys.press("ArrowDown")
+        self.keys.press("Control+.")
+        expect(
+            self.window.page.locator(".action-widget", has_text="Choose rehearsal:standard")
+        ).to_be_visible()
+        self.keys.press("Enter")
+        self.window.see_text("[x] rehearsal:standard")
         self.keys.press("Control+Home")
         expect(self.window.lens("Create and run")).to_be_visible()
         self.window.picture("draft")

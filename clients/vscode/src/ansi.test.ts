@@ -67,7 +67,8 @@ test('what calls that were made together came to says of which file it is', () =
   const call = (block: string, path: string, more = '') => entry(`Edit     ${path}${more}`, { role: 'tool', block, path, replace: more !== '' });
   const words = ansi.add([call('a', 'src/a.py'), call('b', 'b.py'), call('a', 'src/a.py', ' +1 -1'), call('b', 'b.py', ' +4 -0')]);
   assert.equal(drawn(words), '> Edit     src/a.py\n> Edit     b.py\n  a.py +1 -1\n  b.py +4 -0\n');
-  assert.equal(drawn(new Ansi().add([call('a', 'src/a.py'), call('a', 'src/a.py', ' +1 -1')])), '> Edit     src/a.py +1 -1');
+  const alone = new Ansi();
+  assert.equal(drawn(alone.add([call('a', 'src/a.py'), call('a', 'src/a.py', ' +1 -1')]), alone.line('')), '> Edit     src/a.py +1 -1\n\n');
 });
 
 test('nothing that a terminal would obey goes through', () => {

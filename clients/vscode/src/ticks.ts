@@ -9,12 +9,23 @@ const AT_ITEM = vscode.CodeActionKind.Refactor.append('promptside');
 export function onClick(mayAct: () => boolean): vscode.Disposable {
   return vscode.window.onDidChangeTextEditorSelection(async ({ textEditor: { document }, kind, selections: [at] }) => {
     if (kind !== vscode.TextEditorSelectionChangeKind.Mouse || !at?.isEmpty || !document.uri.path.includes('/.promptside/')) return;
-    const found = TICK.exec(document.lineAt(at.active).text);
+    const { line, character } = at.active;
+    const found = TICK.exec(document.lineAt(line).text);
     const end = found?.[0].length ?? 0;
-    if (!found || at.active.character > end || at.active.character < end - 3 || !mayAct()) return;
-    const acts = found[1] === ' ' ? await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', document.uri, at, AT_ITEM.value) : [];
-    const edit = acts.find(act => act.edit && AT_ITEM.contains(act.kind ?? vscode.CodeActionKind.Empty))?.edit ?? new vscode.WorkspaceEdit();
-    if (edit.size === 0) edit.replace(document.uri, new vscode.Range(at.active.line, end - 2, at.active.line, end - 1), found[1] === ' ' ? 'x' : ' ');
-    await vscode.workspace.applyEdit(edit);
+    if (!found || character > end || character < end - 3 || !mayAct()) return;
+    const own = new vscode.WorkspaceEdit();
+    own.replace(document.uri, new vscode.Range(line, end - 2, line, end - 1), found[1] === ' ' ? 'x' : ' ');
+    await vscode.workspace.applyEdit((found[1] === ' ' && (await offered(document, at))) || own);
   });
+}
+
+/** The edit that ticks this line. */
+async function offered(document: vscode.TextDocument, at: vscode.Selection): Promise<vscode.WorkspaceEdit | undefined> {
+  const acts = await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', document.uri, at, AT_ITEM.value);
+  return acts.find(({ edit }) => edit && TICK.exec(edited(document, edit).split('\n')[at.active.line] ?? '')?.[1] === 'x')?.edit;
+}
+
+function edited(document: vscode.TextDocument, edit: vscode.WorkspaceEdit): string {
+  const last = [...edit.get(document.uri)].sort((a, b) => b.range.start.compareTo(a.range.start));
+  return last.reduce((text, { range, newText }) => text.slice(0, document.offsetAt(range.start)) + newText + text.slice(document.offsetAt(range.end)), document.getText());
 }

@@ -63,6 +63,11 @@ def _asked(view: TaskView, look: Look) -> list[Line]:
     document = line("  ", Span(f"{sign} Open document", "title"), ref="item/document")
     asks = {f"decision/{one.id}": one.id for one in view.waiting_for.decisions if one.kind == "permission"}
     lines = [document] if view.waiting_for.document else []
+    stage = next((one for one in view.stages if one.id == view.waiting_for.stage), None)
+    changes = stage.attempts[-1].changes if stage is not None and stage.attempts else ()
+    if changes:
+        files = Span(f"   {several(len(changes), 'file')}", "muted")
+        lines.append(line("  ", Span(f"{sign} Show changes", "title"), files, ref="item/changes"))
     for one, after in zip_longest(drawn, drawn[1:]):
         lines.append(one)
         if one.ref in asks and (after is None or after.ref != one.ref):

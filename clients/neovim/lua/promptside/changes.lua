@@ -36,6 +36,32 @@ local function title(result)
   )
 end
 
+---One side of a comparison, in the current window.
+local function side(uri)
+  require('promptside.buffers').edit(address.path(uri))
+  vim.cmd.diffthis()
+end
+
+---A file in a tab: on the left what it was, on the right what it is.
+---@param file promptside.ours.ChangedFile
+local function beside(file)
+  vim.cmd.tabnew()
+  vim.bo.bufhidden = 'wipe'
+  side(file.before)
+  vim.cmd('rightbelow vsplit')
+  side(file.after)
+  vim.cmd('silent! normal! gg]c') -- the first change
+end
+
+---In the list: the file of the line beside what it was; of a list that somebody else has put in its place, as ever.
+local function enter()
+  local file = (vim.fn.getqflist()[vim.fn.line('.')] or {}).user_data
+  if type(file) == 'table' and file.before then
+    return beside(file)
+  end
+  vim.cmd.normal({ args = { '\r' }, bang = true })
+end
+
 ---The files as the quickfix list.
 ---@param result promptside.ours.Changes
 function M.list(result)
@@ -45,19 +71,18 @@ function M.list(result)
     return message.say(('Attempt %d of %s changed no files.'):format(result.attempt, result.stage))
   end
   local items = vim.tbl_map(function(file)
-    return { filename = vim.uri_to_fname(file.uri), lnum = 1, text = words(file) }
+    return { filename = vim.uri_to_fname(file.uri), lnum = 1, text = words(file), user_data = file }
   end, result.files)
-  vim.fn.setqflist({}, ' ', { title = 'Promptside: ' .. title(result), items = items })
+  vim.fn.setqflist(
+    {},
+    ' ',
+    { title = 'Promptside: ' .. title(result) .. '   <CR> compares, gf opens', items = items }
+  )
   vim.cmd('botright copen')
+  vim.keymap.set('n', '<CR>', enter, { buffer = true, desc = 'Promptside: the file beside what it was' })
 end
 
----One side of a comparison, in the current window.
-local function side(uri)
-  require('promptside.buffers').edit(address.path(uri))
-  vim.cmd.diffthis()
-end
-
----Each file in a tab: on the left what it was, on the right what it is.
+---Each file in a tab of its own.
 ---@param result promptside.ours.Changes
 local function compare(result)
   if #result.files == 0 then
@@ -70,11 +95,7 @@ local function compare(result)
       )
       break
     end
-    vim.cmd.tabnew()
-    vim.bo.bufhidden = 'wipe'
-    side(file.before)
-    vim.cmd('rightbelow vsplit')
-    side(file.after)
+    beside(file)
   end
 end
 

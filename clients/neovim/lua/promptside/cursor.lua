@@ -68,6 +68,8 @@ function M.enter(mods)
   local name = lines_of.page_of(line)
   if vim.startswith(line.ref, 'offer/') and line.offers[1] then
     order.offer(line, line.offers[1])
+  elseif line.ref == 'item/changes' then
+    vim.cmd.Promptside('changes')
   elseif name and not (page.address().name == 'task' and vim.startswith(line.ref, 'task/')) then
     buffers.edit(name, mods)
   elseif line.uri ~= '' then

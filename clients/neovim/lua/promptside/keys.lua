@@ -64,6 +64,7 @@ M.MAPS = {
     { '-', 'pause, or resume', order('-', 'There is nothing to pause here.') },
     { '+', 'new task', verb('new') },
     { 'O', 'output of the agent', verb('output') },
+    { 'c', 'what was changed, file by file', verb('changes') },
     {
       'za',
       'fold or unfold',
@@ -101,6 +102,7 @@ M.MAPS = {
     { '<LocalLeader>r', 'redo, with your notes', verb('redo') },
     { '<LocalLeader>n', 'note to the agent here', act('form', 'note') },
     { '<LocalLeader>o', 'output of the agent', verb('output') },
+    { '<LocalLeader>c', 'what was changed, file by file', verb('changes') },
     { '<LocalLeader>w', 'what waits for you next', verb('next') },
   },
 } -- stylua: ignore

@@ -190,7 +190,7 @@ local function after(project, number)
   if task.state == 'completed' then
     return (' All stages are done. :Promptside changes %d lists what was changed.'):format(number)
   elseif waiting and waiting.kind == 'input' and stage then
-    return (' %s takes a word of yours first, or none: :Promptside run %d'):format(stage.name, number)
+    return (' %s takes a word of yours first, or none: :Promptside run %d asks.'):format(stage.name, number)
   elseif tasks.running(task) and stage and not waiting then
     return (' %s runs.'):format(stage.name)
   end
@@ -210,6 +210,12 @@ function M.give(command, args, options)
         M.give(command, given, vim.tbl_extend('force', how, { sure = true }))
       end, tag == 'stop' and 's' or nil)
     end
+  end
+  local function again(more)
+    M.give(command, more, how)
+  end
+  if tag == 'run' and require('promptside.word').asked(given, again) then
+    return
   end
   if tag == 'takeOver' then
     local task = tasks.get(given.project or '', given.task or 0)
