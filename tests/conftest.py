@@ -3,6 +3,7 @@
 A run in which something is left behind has failed, whatever its tests say.
 """
 
+import itertools
 import os
 import sys
 from collections.abc import Generator, Iterator
@@ -38,6 +39,27 @@ def pytest_configure(config: pytest.Config) -> None:
     os.umask(0o022)  # what tests write down must not depend on who runs them
     if not hasattr(config, "workerinput"):
         scratch.begin()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where some run side by side, strew the tests that open a window among the others.
+
+    A window takes more than one core for half a minute: three at once, which they were when all came last, starve each
+    other. Each worker is given one piece of the order, and what it has not begun goes to those that have nothing left.
+    """
+    if not hasattr(config, "workerinput"):
+        return
+    windows = [item for item in items if "open_window" in getattr(item, "fixturenames", ())]
+    others = [item for item in items if "open_window" not in getattr(item, "fixturenames", ())]
+    # Between two files only: what a file has made for all of its tests would be made anew.
+    files = [list(group) for _, group in itertools.groupby(others, lambda item: item.path)]
+    strewn: list[pytest.Item] = []
+    begun = 0
+    for number, file in enumerate(files, 1):
+        due = len(windows) * number // len(files)
+        strewn += [*windows[begun:due], *file]
+        begun = due
+    items[:] = strewn or windows
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
