@@ -35,10 +35,7 @@ from promptside_server.target import project as default_project
 DRAFTS = ".promptside/drafts"
 OWNER = "draft"
 DEFAULT = "as the settings say"
-AGENT = (
-    "rehearsal:standard plays a recorded run of another task, without a model and without a cost: "
-    "to see how it goes."
-)
+AGENT = "rehearsal:standard plays a recording of another task: no model, no cost."
 AGENTS = (DEFAULT, "claude", "rehearsal:standard")
 REHEARSAL = re.compile(r"^[-*+] \[[ xX]\] (rehearsal(?:-fast)?:\S.*?)\s*$", re.MULTILINE)
 """A recording of the person's own, written in place of the one that is offered."""

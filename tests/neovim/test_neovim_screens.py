@@ -143,7 +143,7 @@ def test_forty_columns_cut_nothing_without_a_mark(terminals: Screen, at_stage: A
     screen.type(":Promptside open 1\r")
     screen.see("> Open document", "Q1  Where should the words come from\n         that are left out?")
     screen.type("gg")
-    assert "1 que…\n" in screen.see("> ! Research  ")
+    assert "1 que…\n" in screen.see("+ ! Research  ")
     screen.type("s")
     asked = screen.see("Stop Research? The files stay as", "they are.", "1  Stop", "<CR> picks, q leaves")
     assert "│they are." in asked
@@ -192,8 +192,7 @@ def test_data_that_hurts(editors: Callable[..., Neovim], sample: User, new_task:
     ]
     assert wide == []
     nvim.goto("Ready (200)")
-    nvim.keys("<CR>")
-    assert nvim.lua("return vim.fn.foldclosed('.')") == -1
+    assert nvim.lua("return vim.fn.foldclosed('.')") == -1, "nothing else is there to be seen"
     nvim.keys("]]<CR>")
     until(lambda: nvim.name.startswith("promptside://") and nvim.name[-1].isdigit(), lambda: nvim.name)
     nvim.see("Stage 13 of a rather long name")

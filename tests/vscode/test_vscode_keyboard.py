@@ -49,7 +49,14 @@ class Keyboard:
             self.window.page.locator(".action-widget", has_text="Choose rehearsal:standard")
         ).to_be_visible()
         self.keys.press("Enter")
-        self.window.see_text("[x] rehearsal:standard")
+        line = self.window.page.locator(".view-line")
+        expect(line.filter(has_text="[x] rehearsal:standard")).to_be_visible()
+        self.keys.press("End")
+        self.keys.press("Shift+Home")
+        self.keys.insert_text(
+            "- [x] rehearsal-fast:standard"
+        )  # a recording of one's own, or one that waits for nobody
+        expect(line.filter(has_text="[x] rehearsal-fast:standard")).to_be_visible()
         self.keys.press("Control+Home")
         expect(self.window.lens("Create and run")).to_be_visible()
         self.window.picture("draft")

@@ -51,7 +51,8 @@ def tasks_page(
         rows = grouped[name]
         if not rows:
             continue
-        is_open = open_first or name in unfolded
+        alone = len(rows) == len(tasks)  # nothing else is there to be seen
+        is_open = open_first or alone or name in unfolded
         fold: Fold = "open" if is_open else "closed"
         lines.append(
             line(Span(title, "title"), Span(f" ({len(rows)})", "muted"), fold=fold, ref=f"group/{name}")

@@ -18,12 +18,12 @@ local function open_document(line, mods)
   local at = { line = math.max(line.line - 1, 0), character = 0 }
   buffers.show({ uri = line.uri, selection = line.line > 0 and { start = at, ['end'] = at } or nil })
   local kind, id = line.ref:match('^(%a+)/(.+)$')
-  if line.line > 0 or not (kind == 'decision' or kind == 'item') then
-    return
-  end
-  -- A question and its choices are about the same; a choice is drawn by its own id.
+  -- A question and its choices are about the same, and have one line; a choice is drawn by its own id.
   local shown = lines_of.text(line):match('^%s*([%w_]+)')
   local choice = kind == 'decision' and shown ~= id and shown or nil
+  if (line.line > 0 and not choice) or not (kind == 'decision' or kind == 'item') then
+    return
+  end
   local row = item.row(vim.api.nvim_buf_get_lines(0, 0, -1, false), id, choice)
   if row then
     vim.api.nvim_win_set_cursor(0, { row, 0 })
@@ -112,6 +112,11 @@ function M.menu()
   if (#line.offers == 0 or vim.startswith(line.ref, 'offer/')) and line.task > 0 then
     local task = tasks.get(line.project, line.task)
     line = vim.tbl_extend('force', line, { offers = task and task.offers or {} })
+  end
+  local task = tasks.get(line.project, line.task)
+  if task and require('promptside.subject').attempted(task) then
+    local look = { title = 'Show what was changed', command = 'promptside.verb.changes' }
+    line = vim.tbl_extend('force', line, { offers = vim.list_extend({ look }, line.offers) })
   end
   choose(line)
 end

@@ -72,7 +72,7 @@ function M.text()
     return vim.fn.foldtext()
   end
   local chunks, room =
-    { { lines_of.MARGIN .. '> ', 'PromptsideMuted' } }, vim.fn.winwidth(0) - #lines_of.MARGIN - 2
+    { { lines_of.MARGIN .. '+ ', 'PromptsideMuted' } }, vim.fn.winwidth(0) - #lines_of.MARGIN - 2
   for number, span in ipairs(line.spans) do
     local words = text.cut(number == 1 and span.text:gsub('^  ', '') or span.text, room)
     if span.text ~= '' and room > 0 then

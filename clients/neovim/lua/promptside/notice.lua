@@ -39,7 +39,8 @@ end
 ---Whether there is a list, and nothing in it is under way.
 local function is_over(lines)
   for _, one in ipairs(lines) do
-    if one.fold == 'open' or one.ref == 'daemon' or one.ref == BEGIN then
+    local over = one.ref == 'group/completed' or one.ref == 'group/archived'
+    if (one.fold == 'open' and not over) or one.ref == 'daemon' or one.ref == BEGIN then
       return false
     end
   end

@@ -52,13 +52,17 @@ function M.go()
     end
     return true
   end
-  -- A path alone, as the output has it.
-  local word = vim.fn.expand('<cfile>')
-  local file = word ~= '' and vim.fs.joinpath(root(), word) or ''
-  local stat = stream.of(vim.api.nvim_get_current_buf()) and vim.uv.fs_stat(file)
-  if stat and stat.type == 'file' then
-    edit(file)
-    return true
+  -- A path alone, as the output has it: under the cursor, else the first of the line.
+  local here = stream.of(vim.api.nvim_get_current_buf())
+  for word in
+    (here and vim.fn.expand('<cfile>') .. ' ' .. vim.api.nvim_get_current_line() or ''):gmatch('%S+')
+  do
+    local file = vim.fs.joinpath(root(), word)
+    local stat = vim.uv.fs_stat(file)
+    if stat and stat.type == 'file' then
+      edit(file)
+      return true
+    end
   end
   return false
 end
