@@ -141,9 +141,13 @@ async def whole_run(editor: LspClient, project: Path, agent: str = "") -> None:
     for label, value in (
         ("Title (required)", TITLE),
         ("Description (required)", "As titled."),
-        ("Agent", agent),
     ):
         editor.replace(draft, f"## {label}\n", f"## {label}\n\n{value}\n")
+    if agent:
+        editor.replace(
+            draft, "- [x] as the settings say\n- [ ] claude", "- [ ] as the settings say\n- [ ] claude"
+        )
+        editor.replace(draft, "- [ ] rehearsal:standard", f"- [x] {agent}")
     editor.save(draft)
     await editor.choose(draft, "Create and run")
     editor.leave(draft)
