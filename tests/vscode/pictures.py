@@ -31,6 +31,7 @@ def test_pictures(user: User, open_window: Callable[..., Workbench]) -> None:
     window.open_tasks()
     page.locator(".sidebar .monaco-button", has_text="New Task").click()
     window.see_text("# New task")
+    expect(page.locator(".codelens-decoration", has_text="Title and Description").first).to_be_visible()
     take("new-task")
     page.keyboard.press("Control+w")
 
