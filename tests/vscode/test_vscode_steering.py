@@ -116,7 +116,11 @@ def test_a_task_is_steered_while_its_stages_run(user: User, open_window: Callabl
 
     window.row(TITLE).click()
     window.see_tab("high-level-approaches.md")
+    # The document takes the focus when it is there: before, it would take it away from the tree.
+    expect(window.page.locator(".editor-instance .monaco-editor.focused")).to_be_visible()
+    window.see_text("# High-Level Approaches")
     window.palette("Focus on Tasks View")
+    expect(window.page.locator(".sidebar .monaco-list.focused, .sidebar .monaco-list:focus").first).to_be_visible()
     window.page.keyboard.press("Home")
     window.page.keyboard.press("ArrowDown")
     window.page.keyboard.press("Delete")

@@ -7,6 +7,8 @@ import { Attributes, icon, make } from './dom';
 import { Menu } from './menu';
 import { lastOf, Model, drawnStage, offerOf, Page } from './model';
 
+/** A title of more characters may be cut. */
+const LONG = 100;
 /** These are about the attempt that is drawn. */
 const ATTEMPT = ['showTranscript', 'showPrompt', 'showChanges'];
 
@@ -23,7 +25,7 @@ export class Head {
     const attempted = task.stages.some(stage => stage.attempts.length > 0);
     const { input_tokens: read, output_tokens: written, cost_usd: cost } = task.metrics;
     refill(this.words, [task.title, task.id, task.pipeline, task.branch, read, written, cost, task.state, task.metrics.duration_s, task.metrics.recorded, attempted], () => [
-      make('h1', { dir: 'auto', title: `${task.title} #${task.id}` }, make('span', { class: 'title' }, task.title, ' ', make('bdi', { class: 'no muted', dir: 'ltr' }, `#${task.id}`))),
+      make('h1', { dir: 'auto', class: task.title.length > LONG ? 'long' : '', title: task.title }, make('span', { class: 'title' }, task.title), ' ', make('bdi', { class: 'no muted', dir: 'ltr' }, `#${task.id}`)),
       make(
         'div',
         { class: 'facts muted' },

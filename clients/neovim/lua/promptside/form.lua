@@ -168,16 +168,29 @@ function M.attach(buf)
   end)
 end
 
+---How often, and how many milliseconds apart, a file that is neither is looked at again: another editor, or the daemon,
+---may be about to write what the buffer has.
+local TRIES, APART_MS = 10, 200
+
 ---Save a form, unless its file is another by now: then the editor asks when the person saves.
 ---@param buf integer
 ---@param before? string What the buffer was, where it had no changes.
-local function save(buf, before)
+---@param tries? integer
+local function save(buf, before, tries)
   if not vim.bo[buf].modified or stamps[buf] == nil then
     return
   end
   if stamps[buf] ~= stamp_of(buf) then
     local now = on_disk(buf)
     if now == nil or (now ~= before and now ~= text_of(buf)) then
+      local tick = vim.api.nvim_buf_get_changedtick(buf)
+      if before and (tries or 0) < TRIES then
+        vim.defer_fn(function()
+          if vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_changedtick(buf) == tick then
+            save(buf, before, (tries or 0) + 1)
+          end
+        end, APART_MS)
+      end
       return
     end
   end
