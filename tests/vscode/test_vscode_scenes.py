@@ -202,10 +202,10 @@ def test_a_retry_counts_down(panel: PanelPage, scenes: dict[str, Scene]) -> None
     scene = scenes["a retry is due"]
     at = scene.task["stages"][0]["retry_at"]
     panel.show(scene)
-    panel.time(at - 20)
+    panel.time(at - 19.5)
     lead = panel.page.locator(".picture .notice p").first
     expect(lead).to_have_text("Attempt 3 starts in 20 s.")
-    panel.time(at - 12)
+    panel.time(at - 11.5)
     expect(lead).to_have_text("Attempt 3 starts in 12 s.")
     expect(panel.stages.first).to_contain_text("Next attempt in 12 s")
     panel.time(at - 600)

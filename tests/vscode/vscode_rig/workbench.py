@@ -19,21 +19,6 @@ PICTURES = Path(os.environ.get("PROMPTSIDE_PICTURES", "pictures"))
 TIMEOUT_MS = int(os.environ.get("PROMPTSIDE_TIMEOUT_MS", "60000"))
 SIZE: ViewportSize = {"width": 1280, "height": 800}
 expect.set_options(timeout=TIMEOUT_MS)
-UNWANTED = (
-    # With it the script of the workbench, 19 MB, is parsed anew for each window while its compiled code is being read.
-    "BackgroundResourceFetch",
-    # The last list of this kind counts: what follows is Playwright's own, as far as a window of ours can meet it.
-    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"),
-    *("HttpsFirstBalancedModeAutoEnable", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning"),
-    *("OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch"),
-)
-"""Features of Chromium that are switched off."""
-STILL = """
-const still = new CSSStyleSheet();
-still.replaceSync('*, ::before, ::after { animation: none !important; }');
-document.adoptedStyleSheets.push(still);
-"""
-"""What turns while a stage runs is there and stands still: without a graphics card a core draws each of its steps."""
 
 
 @contextlib.contextmanager
@@ -43,10 +28,7 @@ def chromium(base: Path) -> Iterator[BrowserContext]:
     assert program is not None, "Chromium is needed: apt-get install chromium"
     # Playwright's routes would switch the cache off.
     nowhere = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-    # An editor that makes its first `Error` would have the whole script parsed once more, for the places in it.
-    places = "--js-flags=--no-enable-lazy-source-positions"
-    unwanted = f"--disable-features={','.join(UNWANTED)}"
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", nowhere, places, unwanted]
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", nowhere]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch_persistent_context(
             base, executable_path=program, headless=True, args=flags, viewport=SIZE, reduced_motion="reduce"
@@ -73,7 +55,6 @@ class Workbench:
         self.page: Page = browser.new_page()
         self.page.set_default_timeout(TIMEOUT_MS)
         self.page.set_viewport_size({"width": width, "height": height})
-        self.page.add_init_script(STILL)
         # What an earlier window has left in the browser is somebody else's; only what it has loaded stays.
         storage = {"origin": server.url, "storageTypes": "indexeddb,local_storage,cookies"}
         browser.new_cdp_session(self.page).send("Storage.clearDataForOrigin", storage)
@@ -98,23 +79,13 @@ class Workbench:
     # --- doing ----------------------------------------------------------------------------------------------
 
     def palette(self, title: str) -> None:
-        """A command of ours, by its words; the palette has what was possible when it was opened."""
+        """A command of ours, by its words."""
+        self.page.keyboard.press("F1")
         box = self.page.locator(".quick-input-widget input.input")
+        box.wait_for(state="visible")
+        box.fill(f">Promptside: {title}")
         row = self.page.locator(".quick-input-list .monaco-list-row", has_text=f"Promptside: {title}").first
-
-        def there() -> bool:
-            self.page.keyboard.press("F1")
-            box.wait_for(state="visible")
-            box.fill(f">Promptside: {title}")
-            try:
-                row.wait_for(timeout=5000)
-            except TooLateError:
-                self.page.keyboard.press("Escape")
-                box.wait_for(state="hidden")
-                return False
-            return True
-
-        self.until(there)
+        row.wait_for()
         row.click()
 
     def command(self, title: str, *, asks: bool = False) -> None:
