@@ -65,7 +65,7 @@ class Untold(Struct, frozen=True, kw_only=True):
 def edited(form: FormState) -> bool:
     """Whether a person changed what the agent wrote; to choose or to tick is no change."""
     written = isinstance(form.definition, forms.TextDefinition | forms.FieldsDefinition)
-    return written and form.shown != form.began
+    return written and form.began not in ("", form.shown)  # what was kept before that was noted is not known
 
 
 def selected(form: FormState) -> tuple[str, ...]:
