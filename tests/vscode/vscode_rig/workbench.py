@@ -19,6 +19,15 @@ PICTURES = Path(os.environ.get("PROMPTSIDE_PICTURES", "pictures"))
 TIMEOUT_MS = int(os.environ.get("PROMPTSIDE_TIMEOUT_MS", "60000"))
 SIZE: ViewportSize = {"width": 1280, "height": 800}
 expect.set_options(timeout=TIMEOUT_MS)
+UNWANTED = (
+    # With it the script of the workbench, 19 MB, is parsed anew for each window while its compiled code is being read.
+    "BackgroundResourceFetch",
+    # The last list of this kind counts: what follows is Playwright's own, as far as a window of ours can meet it.
+    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"),
+    *("HttpsFirstBalancedModeAutoEnable", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning"),
+    *("OptimizationHints", "NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch"),
+)
+"""Features of Chromium that are switched off."""
 
 
 @contextlib.contextmanager
@@ -28,7 +37,10 @@ def chromium(base: Path) -> Iterator[BrowserContext]:
     assert program is not None, "Chromium is needed: apt-get install chromium"
     # Playwright's routes would switch the cache off.
     nowhere = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", nowhere]
+    # An editor that makes its first `Error` would have the whole script parsed once more, for the places in it.
+    places = "--js-flags=--no-enable-lazy-source-positions"
+    unwanted = f"--disable-features={','.join(UNWANTED)}"
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", nowhere, places, unwanted]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch_persistent_context(
             base, executable_path=program, headless=True, args=flags, viewport=SIZE, reduced_motion="reduce"
