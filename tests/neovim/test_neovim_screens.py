@@ -86,6 +86,11 @@ def test_a_standard_run_with_what_the_screen_offers(terminals: Screen, sample: U
     screen.see("All stages are done.")
     screen.type(":Promptside\r")
     screen.see("Done (1)")
+    screen.keys("Enter")
+    screen.see("What you can do", "> Show changes")
+    screen.type("/Show changes\r")
+    screen.keys("Enter")
+    screen.see("all stages: ", "<CR> compares")
 
 
 def test_stopping_is_asked_about_and_the_same_key_is_yes(terminals: Screen, at_stage: AtStage) -> None:

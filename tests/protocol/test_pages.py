@@ -36,6 +36,7 @@ from promptside_protocol.views import (
     GateView,
     ItemView,
     Metrics,
+    Offer,
     OptionView,
     PipelineList,
     PipelineStageView,
@@ -273,6 +274,19 @@ def test_what_a_person_stopped_is_no_failure() -> None:
         assert role in {span.role for span in row.spans}
         listed = next(line for line in tasks_page([view], FANCY).lines if view.title in text_of(line))
         assert role in {span.role for span in listed.spans}
+
+
+def test_at_the_end_everything_that_was_changed_is_a_key_away() -> None:
+    """ED-12: beside what can be done with a task that is over, each file counted once."""
+    twice = (Change(path="a.py", kind="modified"), Change(path="b.py", kind="added"))
+    run = {"status": "approved", "attempts": (attempt(1, changes=twice), attempt(2, changes=twice[:1]))}
+    again = Offer(command="promptside.start", title="Start again")
+    view = task(state="completed", stages=stages(implementation=run), offers=(again,))
+    drawn = task_page(view, replace(PLAIN, calls=False)).lines
+    way = next(line for line in drawn if line.ref == "item/changes")
+    assert text_of(way) == "  > Show changes   2 files"
+    ready = task_page(replace(view, state="ready"), replace(PLAIN, calls=False)).lines
+    assert "item/changes" not in {line.ref for line in ready}
 
 
 # --- tasks -------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from promptside_protocol.pages.words import (
     open_offers,
     several,
     tokens,
+    way_line,
     who,
 )
 from promptside_protocol.views import Activity, DecisionView, Step, TaskView
@@ -59,21 +60,23 @@ def _asked(view: TaskView, look: Look) -> list[Line]:
     drawn = waiting_lines(view, look)
     if look.calls or view.waiting_for is None:
         return list(drawn)
-    sign = "▸" if look.unicode else ">"
-    document = line("  ", Span(f"{sign} Open document", "title"), ref="item/document")
+    document = way_line("Open document", look, "item/document")
     asks = {f"decision/{one.id}": one.id for one in view.waiting_for.decisions if one.kind == "permission"}
     lines = [document] if view.waiting_for.document else []
     stage = next((one for one in view.stages if one.id == view.waiting_for.stage), None)
     changes = stage.attempts[-1].changes if stage is not None and stage.attempts else ()
     if changes:
-        files = Span(f"   {several(len(changes), 'file')}", "muted")
-        lines.append(line("  ", Span(f"{sign} Show changes", "title"), files, ref="item/changes"))
+        lines.append(_show_changes(len(changes), look))
     for one, after in zip_longest(drawn, drawn[1:]):
         lines.append(one)
         if one.ref in asks and (after is None or after.ref != one.ref):
             answers = open_offers(view.offers, asks[one.ref])
             lines += [offer_line(offer, look, "      ") for offer in answers]
     return lines
+
+
+def _show_changes(files: int, look: Look) -> Line:
+    return way_line("Show changes", look, "item/changes", several(files, "file"))
 
 
 def heading(view: TaskView, look: Look) -> Line:
@@ -98,7 +101,10 @@ def _choices(view: TaskView, look: Look) -> list[Line]:
     if not offers:
         return []
     head = [] if view.waiting_for is not None else [line(Span("What you can do", "title"), fold="open")]
-    return [line(), *head, *(_inside(offer_line(offer, look)) for offer in offers)]
+    changed = {change.path for stage in view.stages for one in stage.attempts for change in one.changes}
+    over = view.state in ("completed", "archived")
+    changes = [_inside(_show_changes(len(changed), look))] if over and changed else []
+    return [line(), *head, *changes, *(_inside(offer_line(offer, look)) for offer in offers)]
 
 
 def call_lines(view: TaskView) -> list[Line]:

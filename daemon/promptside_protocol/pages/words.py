@@ -130,8 +130,18 @@ def offer_line(offer: Offer, look: Look, head: str = "  ") -> Line:
         return line(
             head, Span(one_line(offer.title), "muted"), Span(reason, "muted"), ref=at, offers=(offer,)
         )
-    sign = "▸ " if look.unicode else "> "
-    return line(head, Span(f"{sign}{one_line(offer.title)}", "title"), ref=at, offers=(offer,))
+    title = Span(f"{_sign(look)}{one_line(offer.title)}", "title")
+    return line(head, title, ref=at, offers=(offer,))
+
+
+def way_line(title: str, look: Look, ref: str, note: str = "") -> Line:
+    """What Enter leads to: `> Show changes   6 files`."""
+    words = Span(f"{_sign(look)}{title}", "title")
+    return line("  ", words, Span(f"   {note}", "muted") if note else "", ref=ref)
+
+
+def _sign(look: Look) -> str:
+    return "▸ " if look.unicode else "> "
 
 
 def open_offers(offers: tuple[Offer, ...], place: str) -> tuple[Offer, ...]:
