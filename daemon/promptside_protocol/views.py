@@ -119,6 +119,8 @@ class StageView(View, frozen=True, kw_only=True):
     tools: tuple[str, ...] | None
     rule: str
     """In words: `read-only`, `edits allowed, asks for the rest`, `everything allowed`."""
+    stopped: bool = False
+    """With `failed`: a person stopped it; it waits for their word, and nothing went wrong."""
     attempts: tuple[AttemptView, ...] = ()
     artifact: str | None = None
     """The document beside the code, relative to the project; None before there is one."""

@@ -265,9 +265,8 @@ def test_a_task_that_a_person_works_on_in_a_terminal_says_so() -> None:
 
 def test_what_a_person_stopped_is_no_failure() -> None:
     """It waits for their word; a stage that broke its promise has failed all the same."""
-    breach = ProofView(verdict="breach", breach=("a.py",))
-    for proof, word, role in ((None, "stopped", "waiting"), (breach, "failed", "failed")):
-        run = {"status": "failed", "attempts": (attempt(status="stopped", proof=proof),)}
+    for stopped, word, role in ((True, "stopped", "waiting"), (False, "failed", "failed")):
+        run = {"status": "failed", "stopped": stopped, "attempts": (attempt(status="stopped"),)}
         view = task(stages=stages(research=run), current="research", waiting_for=waiting("person"))
         row = next(line for line in task_page(view, FANCY).lines if "Research" in text_of(line))
         assert word in text_of(row)

@@ -80,7 +80,12 @@ def failed(
     attempts = tuple(attempt(n + 1, status, changes, hint) for n, status in enumerate(statuses))
     offers = (Offer(command="promptside.retry", title="Retry"),) if retry else ()
     waiting = waits("person", reason="The tests still fail.")
-    return {"stages": (stage("failed", attempts=attempts),), "waiting_for": waiting, "offers": offers}
+    stopped = statuses[-1] == "stopped"
+    return {
+        "stages": (stage("failed", attempts=attempts, stopped=stopped),),
+        "waiting_for": waiting,
+        "offers": offers,
+    }
 
 
 def attempt(n: int, status: Any, changes: tuple[Change, ...] = (), hint: str = "") -> AttemptView:

@@ -52,7 +52,7 @@ const CHANGES_A_DRAFT = ['takeMine', 'takeTheirs', 'note', 'editDraft'];
 /** After these a stage is at work, whose output may be looked at. */
 const STARTS = ['run', 'retry', 'redo', 'resume', 'approve', 'skip'];
 /** These answer what was to be looked at. */
-const DECIDES = ['approve', 'redo', 'goBack', 'undo'];
+const DECIDES = ['approve', 'redo', 'goBack'];
 /** Of these, those that leave the attempt before behind, however lately it began. */
 const ENDS = ['retry', 'redo', 'approve', 'skip'];
 

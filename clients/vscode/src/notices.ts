@@ -5,7 +5,7 @@ import type { Outputs } from './output';
 import type { TaskView } from './protocol';
 import { documentOf, keyOf, stageOf, Tasks } from './tasks';
 import type { TaskTree } from './tree';
-import { cut, hasFailed, need, oneLine, several, unlinked, wasStopped } from './words';
+import { cut, hasFailed, need, oneLine, several, unlinked } from './words';
 
 const TOGETHER_MS = 400;
 
@@ -150,7 +150,7 @@ function waitsOf(task: TaskView): Wait[] {
   } else if (hasFailed(task)) {
     const words = `“${title}”: ${stage} failed: ${need(waiting)}. ${oneLine(now?.attempts.at(-1)?.hint ?? '')}`.trim();
     found.push({ key: `${key} failed ${waiting.since}`, task, kind: 'failed', decision: '', words });
-  } else if (!now || !wasStopped(now)) {
+  } else if (!now?.stopped) {
     const words = `“${title}” waits for you: ${stage}, ${need(waiting)}.`;
     found.push({ key: `${key} ${waiting.kind} ${waiting.since}`, task, kind: 'gate', decision: '', words });
   }

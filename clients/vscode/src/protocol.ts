@@ -135,6 +135,8 @@ export interface StageView {
   tools: string[] | null;
   /** In words: `read-only`, `edits allowed, asks for the rest`, `everything allowed`. */
   rule: string;
+  /** With `failed`: a person stopped it; it waits for their word, and nothing went wrong. */
+  stopped: boolean;
   attempts: AttemptView[];
   /** The document beside the code, relative to the project; None before there is one. */
   artifact: string | null;

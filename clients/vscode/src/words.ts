@@ -42,13 +42,7 @@ export function groupOf(task: TaskView): Group {
 /** Whether what waits is a stage that failed, which looks like a failure. */
 export function hasFailed(task: TaskView): boolean {
   const stage = stageOf(task);
-  return task.state === 'failed' || (stage !== undefined && stage.status === 'failed' && !wasStopped(stage));
-}
-
-/** Whether a person stopped it: it waits for their word, and nothing went wrong. */
-export function wasStopped(stage: StageView): boolean {
-  const last = stage.attempts.at(-1);
-  return stage.status === 'failed' && last?.status === 'stopped' && last.proof?.verdict !== 'breach';
+  return task.state === 'failed' || (stage !== undefined && stage.status === 'failed' && !stage.stopped);
 }
 
 /** What is wanted, in a few words: `select 1 of 3`, `2 questions`, `2 of 3 reviewed`. */
@@ -116,7 +110,7 @@ const STAGES: Record<StageView['status'], vscode.ThemeIcon> = {
 };
 
 export function stageIcon(stage: StageView): vscode.ThemeIcon {
-  return wasStopped(stage) ? icon('circle-slash') : STAGES[stage.status];
+  return stage.stopped ? icon('circle-slash') : STAGES[stage.status];
 }
 
 const STATUS_WORDS: Record<StageView['status'], string> = {
@@ -131,7 +125,7 @@ const STATUS_WORDS: Record<StageView['status'], string> = {
 };
 
 export function stageWord(stage: StageView): string {
-  return wasStopped(stage) ? 'stopped' : STATUS_WORDS[stage.status];
+  return stage.stopped ? 'stopped' : STATUS_WORDS[stage.status];
 }
 
 export function attemptIcon(status: string): vscode.ThemeIcon {

@@ -3,7 +3,6 @@
 import type { FromPage, Shown } from '../src/panel_messages';
 import type { AttemptView, DocumentView, FormView, Offer, StageView, TaskView } from '../src/protocol';
 import type { Ask } from './ask';
-import { wasStopped } from './words';
 
 /** A push, with a task in it. */
 export interface Model extends Shown {
@@ -71,7 +70,7 @@ export function sceneOf(model: Model): Scene {
     case 'input':
       return 'input';
     case 'person':
-      return stage && wasStopped(stage) ? 'stopped' : 'failed';
+      return stage?.stopped ? 'stopped' : 'failed';
     case undefined:
       break;
   }

@@ -4,7 +4,7 @@ import type { StageView, TaskView } from '../src/protocol';
 import { passing, refill } from './element';
 import { icon, make } from './dom';
 import { currentOf, drawnStage, Model, Page } from './model';
-import { isAtWork, isOver, stageLine, wasStopped } from './words';
+import { isAtWork, isOver, stageLine } from './words';
 
 export function stageIcon(task: TaskView, stage: StageView): HTMLElement {
   const here = stage === currentOf(task);
@@ -22,7 +22,7 @@ export function stageIcon(task: TaskView, stage: StageView): HTMLElement {
     case 'waiting':
       return icon('bell-dot', 'warn');
     case 'failed':
-      return wasStopped(stage) ? icon('debug-stop', 'muted') : icon('error', 'bad');
+      return stage.stopped ? icon('debug-stop', 'muted') : icon('error', 'bad');
     case 'skipped':
       return icon('circle-slash', 'dim');
     case 'current':
@@ -72,7 +72,7 @@ export class Rail {
     const current = currentOf(task);
     const on = stage === drawnStage(model);
     const held = stage === current && (task.state === 'paused' || task.state === 'expired') && !task.terminal;
-    const role = stage.status === 'waiting' || held ? 'warn' : stage.status === 'failed' && !wasStopped(stage) ? 'bad' : 'muted';
+    const role = stage.status === 'waiting' || held ? 'warn' : stage.status === 'failed' && !stage.stopped ? 'bad' : 'muted';
     const line = stageLine(task, stage);
     const passes = stage.status === 'running' && stage === current;
     const words = passes ? passing(() => stageLine(task, stage), { class: `small ${role}` }) : line && make('small', { class: role }, line);

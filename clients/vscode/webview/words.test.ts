@@ -34,7 +34,7 @@ test('a stage says what it is at, and who ended it', () => {
   assert.equal(at({ status: 'running' }), 'Queued | Work waits for its turn.');
   assert.match(at({ status: 'running', retry_at: NOW + 20 }, 'failed'), /^Next attempt in 20 s \| Work is tried again /);
   assert.equal(at({ status: 'failed' }, 'failed'), 'Failed | Work failed.');
-  assert.equal(at({ status: 'failed' }, 'stopped'), 'Stopped | Work was stopped.');
+  assert.equal(at({ status: 'failed', stopped: true }, 'stopped'), 'Stopped | Work was stopped.');
   const terminal = { words: 'You work on it in a terminal since 14:05.' } as TaskView['terminal'];
   assert.equal(at({ status: 'current' }, 'paused', { state: 'paused', terminal }), 'In a terminal | You work on it in a terminal since 14:05.');
   assert.equal(at({ status: 'waiting' }, 'done', { state: 'archived' }), ' | Work: archived.');

@@ -31,11 +31,6 @@ export function due(at: number, now = Date.now() / 1000): string {
   return seconds < 60 ? `in ${seconds} s` : `at ${clock(at)}, in ${duration(seconds)}`;
 }
 
-/** Whether a person has stopped what ran last; nothing has gone wrong then. */
-export function wasStopped(stage: StageView): boolean {
-  return stage.status === 'failed' && stage.attempts.at(-1)?.status === 'stopped';
-}
-
 /** Whether an agent is at it; else what is called running waits for a free one, or for its next attempt. */
 export function isAtWork(stage: StageView): boolean {
   return stage.attempts.at(-1)?.status === 'running';
@@ -87,7 +82,7 @@ export function stageLine(task: TaskView, stage: StageView, now = Date.now() / 1
       return here && asked > 0 ? `${several(asked, 'question')} for you` : 'Waits for you';
     }
     case 'failed':
-      return `${wasStopped(stage) ? 'Stopped' : 'Failed'}${attempt}`;
+      return `${stage.stopped ? 'Stopped' : 'Failed'}${attempt}`;
     case 'skipped':
       return 'Skipped';
     case 'current':
@@ -114,7 +109,7 @@ export function state(task: TaskView): string {
   if (task.state === 'completed') return `${oneLine(task.title)} is done.`;
   if (task.terminal) return task.terminal.words;
   if (task.state !== 'taken') return `${name}: ${task.state}.`;
-  if (stage?.status === 'failed') return `${name} ${wasStopped(stage) ? 'was stopped' : 'failed'}.`;
+  if (stage?.status === 'failed') return `${name} ${stage.stopped ? 'was stopped' : 'failed'}.`;
   if (stage && stage.retry_at !== null) return `${name} is tried again ${due(stage.retry_at)}.`;
   if (task.waiting_for) {
     const asks = task.waiting_for.decisions.filter(one => one.kind === 'permission').length;

@@ -142,6 +142,7 @@ def gate_view(stage: Stage, form: FormState) -> GateView:
     definition, answers = form.definition, form.answers
     missing = gate.lacks(stage, form, answers)
     common: dict[str, Any] = {"shown": form.shown, "lacks": missing, "version": form.version}
+    common["selected"] = gate.selected(form)
     options: tuple[OptionView, ...] = ()
     items: tuple[ItemView, ...] = ()
     if isinstance(definition, forms.OptionsDefinition):
@@ -149,7 +150,6 @@ def gate_view(stage: Stage, form: FormState) -> GateView:
             OptionView(id=o.id, title=o.title, description=o.description, recommended=o.recommended)
             for o in definition.options
         )
-        common["selected"] = tuple(o.id for o in definition.options if answers.get(o.id))
     if isinstance(definition, forms.ChecklistDefinition):
         items = tuple(
             ItemView(
@@ -254,6 +254,7 @@ def _stage(task: Task, index: int, run: StageRun, places: Places) -> StageView:
         id=run.id,
         name=stage.name,
         status=status,
+        stopped=isinstance(run.status, Stuck) and run.status.failure.kind == "stopped",
         format=stage.output,
         tools=stage.tools,
         rule=rule(stage),

@@ -14,7 +14,6 @@ from promptside_protocol.pages.words import (
     open_offers,
     several,
     tokens,
-    was_stopped,
     who,
 )
 from promptside_protocol.views import AttemptView, StageView, TaskView
@@ -54,7 +53,7 @@ def stage_role(view: TaskView, stage: StageView) -> Role:
     """The role of a stage; one that a pause holds is paused."""
     if view.state == "paused" and stage.id == view.current and stage.status != "waiting":
         return "paused"
-    return "waiting" if was_stopped(stage) else STAGE_ROLES[stage.status]
+    return "waiting" if stage.stopped else STAGE_ROLES[stage.status]
 
 
 def state_words(view: TaskView, stage: StageView, look: Look) -> str:
@@ -80,7 +79,7 @@ def state_words(view: TaskView, stage: StageView, look: Look) -> str:
             return f"skipped: {one_line(stage.reason)}" if stage.reason else "skipped"
         case "failed":
             # Why, in a sentence, stands with the attempt and in what waits.
-            return "stopped" if was_stopped(stage) else "failed"
+            return "stopped" if stage.stopped else "failed"
 
 
 def attempt_lines(stage: StageView, look: Look, *, recorded: bool = False) -> list[Line]:

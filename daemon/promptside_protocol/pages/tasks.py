@@ -9,7 +9,7 @@ from msgspec import Struct
 from promptside_protocol.pages.page import Fold, Line, Look, Page, Role, Span, line
 from promptside_protocol.pages.plain import cells, cut, one_line, pad
 from promptside_protocol.pages.waiting import need
-from promptside_protocol.pages.words import day, duration, mark, money, offer_line, was_stopped
+from promptside_protocol.pages.words import day, duration, mark, money, offer_line
 from promptside_protocol.views import Offer, StageView, TaskView
 
 GROUPS: tuple[tuple[str, str, bool], ...] = (
@@ -108,7 +108,7 @@ def _role(group: str, stage: StageView | None) -> Role:
         case "waiting":
             return (
                 "failed"
-                if stage is not None and stage.status == "failed" and not was_stopped(stage)
+                if stage is not None and stage.status == "failed" and not stage.stopped
                 else "waiting"
             )
         case "running" | "failed" | "paused":

@@ -6,7 +6,7 @@ import datetime as dt
 
 from promptside_protocol.pages.page import Line, Look, Role, Span, line
 from promptside_protocol.pages.plain import one_line
-from promptside_protocol.views import Offer, StageStatus, StageView
+from promptside_protocol.views import Offer, StageStatus
 
 MARKS: dict[str, tuple[str, str]] = {
     "waiting": ("!", "!"),
@@ -32,14 +32,6 @@ STAGE_ROLES: dict[StageStatus, Role] = {
 
 CLIENTS = {"vscode": "VS Code", "terminal": "the terminal", "sublime": "Sublime Text", "lsp": "an editor"}
 """Clients whose name in a sentence is not just their word with a capital."""
-
-
-def was_stopped(stage: StageView) -> bool:
-    """Whether a person stopped it: it waits for their word, and nothing went wrong."""
-    last = stage.attempts[-1] if stage.attempts else None
-    if stage.status != "failed" or last is None or last.status != "stopped":
-        return False
-    return last.proof is None or last.proof.verdict != "breach"
 
 
 def client_name(word: str) -> str:

@@ -279,7 +279,7 @@ def _failure(task: TaskView, name: str) -> tuple[str, bool] | None:
     stage = next((s for s in task.stages if s.id == waiting.stage), None)
     attempts = stage.attempts if stage is not None else ()
     last = attempts[-1] if attempts else None
-    if last is not None and last.status == "stopped":
+    if stage is not None and stage.stopped:
         return None
     times = 0
     while times < len(attempts) and attempts[-1 - times].status == "failed":

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
-from engine_builders import ADA, AT, CHANGED, PLAYS, Play, lives, ran, tasks, with_life
+from engine_builders import ADA, AT, BREACH, CHANGED, PLAYS, Play, lives, ran, tasks, with_life
 from msgspec.structs import replace
 
 from promptside_daemon.engine import events as e
@@ -100,6 +101,21 @@ def test_a_view_is_the_same_on_the_other_side(name: str) -> None:
 @pytest.mark.parametrize("life", lives(), ids=lambda life: type(life).__name__)
 def test_any_task_can_be_shown(name: str, life: Any) -> None:
     assert view(with_life(TASKS[name], life), 1, PLACES).seq == 1
+
+
+@pytest.mark.parametrize(
+    ("play", "stopped"),
+    [
+        (lambda: ran().runs().order(c.Stop(**AT)).ended(), True),
+        (lambda: PLAYS["retry due"]().order(c.Stop(**AT)), True),
+        (lambda: ran().runs().order(c.Stop(**AT)).ended(proof=BREACH), False),
+        (PLAYS["stuck"], False),
+    ],
+    ids=["at work", "between two attempts", "with a broken promise", "failed"],
+)
+def test_what_a_person_stopped_is_told_from_what_failed(play: Callable[[], Play], stopped: bool) -> None:
+    stage = view(play().task, 7, PLACES).stages[0]
+    assert (stage.status, stage.stopped) == ("failed", stopped)
 
 
 # --- what it waits for -------------------------------------------------------------------------------

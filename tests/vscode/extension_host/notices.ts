@@ -35,7 +35,7 @@ test('what begins to wait at once is one message, and none is shown twice', asyn
 test('a failure is a warning; a stage that the person stopped is neither said nor shown as one', async () => {
   await told(async ({ feed, said }) => {
     const reason = { kind: 'person' as const, gate: null, reason: 'Stopped by you.' };
-    const stopped = stage({ status: 'failed', attempts: [attempt({ status: 'stopped' })] });
+    const stopped = stage({ status: 'failed', stopped: true, attempts: [attempt({ status: 'stopped' })] });
     const failed = stage({ status: 'failed', attempts: [attempt({ status: 'failed', hint: 'Say what to do.' })] });
     feed.task(waiting({ id: 1, title: 'Stopped', stages: [stopped] }, reason));
     feed.task(waiting({ id: 2, title: 'Failed', stages: [failed], offers: [offer('retry')] }, { ...reason, reason: 'It ended.' }));

@@ -68,10 +68,9 @@ test('a stage says its attempt and its cost, an attempt what it changed', () => 
 });
 
 test('what a person stopped waits for them, and is no failure; a breach is one all the same', () => {
-  const proof = { verdict: 'breach', breach: ['a.py'], meanwhile: [] } as unknown as NonNullable<ReturnType<typeof attempt>['proof']>;
-  const stopped = stage({ status: 'failed', attempts: [attempt({ status: 'stopped', proof: null })] });
+  const stopped = stage({ status: 'failed', stopped: true, attempts: [attempt({ status: 'stopped', proof: null })] });
   const waits = { ...GOLDEN.waiting_for!, kind: 'person' as const, gate: null, decisions: [], reason: 'Stopped by you.' };
-  const looks = [stopped, { ...stopped, attempts: [attempt({ status: 'stopped', proof })] }].map(one => {
+  const looks = [stopped, { ...stopped, stopped: false }].map(one => {
     const feed = new Feed();
     const nodes = new TaskNodes(feed.tasks);
     const node: Node = { kind: 'task', task: feed.task(task({ stages: [one], waiting_for: waits })) };

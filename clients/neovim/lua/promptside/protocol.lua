@@ -108,6 +108,7 @@
 ---@field format string
 ---@field tools? string[]
 ---@field rule string In words: `read-only`, `edits allowed, asks for the rest`, `everything allowed`.
+---@field stopped boolean With `failed`: a person stopped it; it waits for their word, and nothing went wrong.
 ---@field attempts promptside.AttemptView[]
 ---@field artifact? string The document beside the code, relative to the project; None before there is one.
 ---@field since? number
