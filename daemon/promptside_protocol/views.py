@@ -84,6 +84,7 @@ class AttemptView(View, frozen=True, kw_only=True):
     error: str | None
     hint: str = ""
     changes: tuple[Change, ...] = ()
+    """What is left of what it changed: what was taken back is not among them."""
     proof: ProofView | None = None
     denials: tuple[Denial, ...] = ()
     resumed: bool = False

@@ -169,6 +169,22 @@ def test_pages_and_changed_files_follow_a_task(user: User) -> None:
             for path, file in files.items()
         }
         assert sides == {"a b.txt": ["one\n", "five\n"], "gone.txt": ["old\n", "back\n"]}
+        # An editor may compare both sides under one path.
+        before, after = (files["a b.txt"][side] for side in ("before", "after"))
+        path = after.partition("?")[0].replace("//after/", "//before/")
+        assert await content(editor, f"{path}?{before.partition('?')[2]}&of=work/1") == "one\n"
+        await editor.command("undo", project=str(user.project), task=1, stage="work", attempt=2)
+        await editor.task(lambda t: not t["stages"][0]["attempts"][1]["changes"])
+        whole = await editor.ask(
+            "promptside/changes", {"project": str(user.project), "task": 1, "whole": True}
+        )
+        files = {file["path"]: file for file in whole["files"]}
+        assert {path: file["kind"] for path, file in files.items()} == {
+            "a b.txt": "modified",
+            "gone.txt": "deleted",
+            "new.bin": "added",
+        }, "what was taken back is not shown any more"
+        assert await content(editor, files["a b.txt"]["after"]) == "two\n"
 
     async def gone(editor: LspEditor) -> None:
         since = len(editor.heard)

@@ -32,6 +32,12 @@ def test_tree_shows_tasks_live(user: User, open_window: Callable[..., Workbench]
         lines.filter(has_text=f"[ ] {clicked}").click(position={"x": 28, "y": 9})
         expect(lines.filter(has_text=f"[x] {clicked}")).to_be_visible()
         expect(lines.filter(has_text=f"[x] {other}")).to_have_count(0)
+    # So it does where one is typed.
+    lines.filter(has_text="[ ] B ·").click(position={"x": 200, "y": 9})
+    for key in ("Home", "ArrowRight", "ArrowRight", "ArrowRight", "Delete", "x"):
+        window.page.keyboard.press(key)
+    expect(lines.filter(has_text="[x] B ·")).to_be_visible()
+    expect(lines.filter(has_text="[x] A ·")).to_have_count(0)
 
 
 def test_run_and_approve_by_keyboard(user: User, open_window: Callable[..., Workbench]) -> None:

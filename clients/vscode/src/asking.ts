@@ -76,7 +76,7 @@ export function inWords(wanted: Wanted, task: TaskView, along: string): Promise<
   box.ignoreFocusOut = true;
   const write: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon('edit'), tooltip: 'Write it in the document, where it may be longer' };
   if (wanted.document) box.buttons = [write];
-  box.prompt = [along, wanted.document ? 'Longer words go into the document, behind >>' : ''].filter(Boolean).join(' ');
+  box.prompt = [along, wanted.document ? 'More than a line? Write it into the document, on lines that begin with >>' : ''].filter(Boolean).join(' ');
   return new Promise(resolve => {
     box.onDidAccept(() => {
       if (!box.value.trim() && !wanted.optional) {

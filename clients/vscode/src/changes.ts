@@ -59,15 +59,20 @@ export class ChangedFiles implements vscode.Disposable, vscode.QuickDiffProvider
     }
     const sides = changes.files.map(file => [
       vscode.Uri.parse(file.uri),
-      file.kind === 'added' ? undefined : vscode.Uri.parse(file.before),
+      file.kind === 'added' ? undefined : alike(vscode.Uri.parse(file.before), vscode.Uri.parse(file.after)),
       file.kind === 'deleted' ? undefined : vscode.Uri.parse(file.after),
     ]);
     const title = `${cut(task.title, 40)}: ${name}`;
-    this.shown = { title, task };
+    this.lookedAt(task, title);
     await vscode.commands.executeCommand('vscode.changes', title, sides);
   }
 
-  /** Whether the changes of this task are what the person looks at. */
+  /** Notes what of a task is opened under this title, to be looked at before a decision. */
+  lookedAt(task: TaskView, title: string): void {
+    this.shown = { title, task };
+  }
+
+  /** Whether that is what the person looks at. */
   isBefore(task: TaskView): boolean {
     const label = vscode.window.tabGroups.activeTabGroup.activeTab?.label;
     return this.shown !== undefined && keyOf(this.shown.task) === keyOf(task) && label?.startsWith(this.shown.title) === true;
@@ -212,4 +217,11 @@ function state(changes: Changes, file: ChangedFile): Changed {
 
 function counts(file: ChangedFile): string {
   return file.added === null || file.removed === null ? file.kind : `+${file.added} −${file.removed}`;
+}
+
+/** The address of a file before, with the path of the one after: with another one it would look renamed. */
+function alike(before: vscode.Uri, after: vscode.Uri): vscode.Uri {
+  if (before.scheme !== after.scheme || before.path === after.path) return before;
+  const [, , stage, attempt] = before.path.split('/');
+  return before.with({ path: after.path, query: `${before.query}&of=${stage}/${attempt}` });
 }

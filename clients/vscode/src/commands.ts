@@ -126,15 +126,14 @@ export function register(parts: Parts): vscode.Disposable[] {
   command('primary', async () => {
     const task = here.active;
     const offer = task?.offers.find(one => one.primary) ?? undefined;
-    const draft = vscode.window.activeTextEditor?.document.uri;
     if (task && offer) await vscode.commands.executeCommand(offer.command, { project: task.project, task: task.id, ...offer.args });
-    else if (draft?.path.includes('/.promptside/drafts/')) await vscode.commands.executeCommand('promptside.createTask', { uri: draft.toString(), run: true });
     else orders.say('Nothing is to be decided in this document now.');
   });
 
   // --- tasks ----------------------------------------------------------------------------------------------------
   command('newTask', argument => newTasks.draft(given(argument)));
   command('createTask', argument => newTasks.create(given(argument)));
+  command('createAndRun', () => newTasks.create({ run: true }));
   command('rehearse', () => newTasks.rehearse());
   command('copyBranch', argument => withTask(argument, task => task.branch !== null, task => vscode.env.clipboard.writeText(task.branch ?? '')));
 
@@ -194,7 +193,10 @@ export function register(parts: Parts): vscode.Disposable[] {
   }));
   command('showChanges', argument => changes.show(given(argument)));
   command('openChange', argument => changes.open(argument));
-  command('compareAttempts', argument => withTask(argument, task => can(task).includes('compare'), (task, at) => compare(task, at)));
+  command('compareAttempts', argument => withTask(argument, task => can(task).includes('compare'), async (task, at) => {
+    const title = await compare(task, at);
+    if (title) changes.lookedAt(task, title);
+  }));
   command('comment', () => comments.begin());
   command('comment.add', reply => comments.add(reply as vscode.CommentReply));
   command('comment.delete', note => comments.remove(note as Parameters<typeof comments.remove>[0]));
@@ -240,8 +242,9 @@ export function register(parts: Parts): vscode.Disposable[] {
       void vscode.commands.executeCommand('setContext', 'promptside.approved', true);
       void done(task);
     }
-    // What was looked at is decided on: the panel says what follows.
-    if (DECIDES.includes(tag) && changes.isBefore(task)) panels.show(task);
+    // What was looked at is decided on: the panel says what follows; beside a document only to whom has it open.
+    const inDocument = panels.has(task) && vscode.window.activeTextEditor?.document.uri.toString() === documentOf(task).toString();
+    if (DECIDES.includes(tag) && (inDocument || changes.isBefore(task))) panels.show(task);
     if (tag === 'run') void vscode.commands.executeCommand('setContext', 'promptside.ran', true);
     if (STARTS.includes(tag)) void onRun(task, at, ENDS.includes(tag) ? newest(task) : undefined);
   }));

@@ -21,7 +21,7 @@ import { Server } from './server';
 import { StatusItem } from './status';
 import { Tasks } from './tasks';
 import { TaskTree } from './tree';
-import { onClick } from './ticks';
+import { onClick, onTyped } from './ticks';
 import { Trust } from './trust';
 
 let server: Server | undefined;
@@ -56,6 +56,7 @@ export function activate(context: vscode.ExtensionContext): void {
     vscode.workspace.onDidGrantWorkspaceTrust(() => void running.start()),
     vscode.workspace.onDidOpenTextDocument(asMarkdown),
     onClick(() => vscode.workspace.isTrusted),
+    onTyped(() => vscode.workspace.isTrusted),
     lookAgain(running),
   );
   void onEnvironment(() => void running.start()).then(part => part && context.subscriptions.push(part));

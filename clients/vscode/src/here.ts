@@ -122,6 +122,7 @@ export class Here {
       compare: offered.has('compare'),
       changes: offered.has('changes'),
       gate: gates.some(gate => gate.type === 'require_selection') ? 'options' : gates.length > 0 ? 'other' : '',
+      inDraft: draft,
       inForm: draft || form || (here !== undefined && editor !== undefined && this.active === here),
       ...Object.fromEntries(COMMANDS.map(name => [`can.${name}`, offered.has(name)])),
       ...Object.fromEntries(COMMANDS.map(name => [`here.${name}`, form && can(here).includes(name)])),

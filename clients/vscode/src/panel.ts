@@ -57,6 +57,10 @@ export class Panels implements vscode.Disposable, vscode.WebviewPanelSerializer 
     this.adopt(vscode.window.createWebviewPanel(TYPE, 'Promptside', column), state);
   }
 
+  has(task: TaskView): boolean {
+    return this.open.has(keyOf(task));
+  }
+
   async deserializeWebviewPanel(view: vscode.WebviewPanel, state: unknown): Promise<void> {
     this.adopt(view, isState(state) ? state : { project: '', task: 0, stage: '', scroll: 0 });
     return Promise.resolve();

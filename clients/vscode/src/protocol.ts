@@ -101,6 +101,7 @@ export interface AttemptView {
   transcript: string;
   error: string | null;
   hint: string;
+  /** What is left of what it changed: what was taken back is not among them. */
   changes: Change[];
   proof: ProofView | null;
   denials: Denial[];

@@ -1,4 +1,4 @@
-// A tick in a form or a draft is set where it is clicked: it looks as if it could be.
+// A tick in a form or a draft is set where it is clicked, which it looks like, and moves to where one is typed.
 
 import * as vscode from 'vscode';
 
@@ -16,6 +16,20 @@ export function onClick(mayAct: () => boolean): vscode.Disposable {
     const own = new vscode.WorkspaceEdit();
     own.replace(document.uri, new vscode.Range(line, end - 2, line, end - 1), found[1] === ' ' ? 'x' : ' ');
     await vscode.workspace.applyEdit((found[1] === ' ' && (await offered(document, at))) || own);
+  });
+}
+
+/** Of ticks that exclude each other, the others give way to one that is typed. */
+export function onTyped(mayAct: () => boolean): vscode.Disposable {
+  return vscode.workspace.onDidChangeTextDocument(async ({ document, contentChanges, reason }) => {
+    const [change] = contentChanges;
+    if (reason !== undefined || contentChanges.length !== 1 || !change || !document.uri.path.includes('/.promptside/')) return;
+    const { line, character } = change.range.start;
+    const found = change.text.toLowerCase() === 'x' && TICK.exec(document.lineAt(line).text);
+    if (!found || character !== found[0].length - 2 || !mayAct()) return;
+    const { version } = document;
+    const edit = await offered(document, new vscode.Selection(line, 0, line, 0));
+    if (edit && document.version === version) await vscode.workspace.applyEdit(edit);
   });
 }
 

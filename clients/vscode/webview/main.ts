@@ -61,8 +61,14 @@ export class Main {
     refill(this.hindrance, model.hindrance, () => [model.hindrance && this.restricted(model)]);
     this.head(model, scene);
     const remark = remarkOf(model, scene);
-    const feedback = scene === 'gate' && stage ? (lastOf(stage)?.feedback ?? '') : '';
-    refill(this.remark, [remark, feedback], () => [remark && told('warning', 'warn', remark), feedback && told('comment', '', `You sent the attempt before back: “${feedback}”`)]);
+    const last = scene === 'gate' && stage ? lastOf(stage) : undefined;
+    const said = last?.feedback ? `You sent the attempt before back: “${last.feedback}”` : last && stage?.input ? `You said: “${stage.input}”` : '';
+    const deaf = task.metrics.recorded && 'A recording is played: it can’t follow that.';
+    refill(this.remark, [remark, said, deaf, last?.note], () => [
+      remark && told('warning', 'warn', remark),
+      said && told('comment', '', said, deaf),
+      last?.note && told('info', '', last.note),
+    ]);
     if (this.permissions.childElementCount === 0) this.permissions.append(drawPermissions(task, this.page));
     else updatePermissions(this.permissions.firstElementChild as HTMLElement, task, this.page);
     this.permissions.hidden = stage !== currentOf(task);

@@ -10,6 +10,7 @@ from promptside_daemon.engine.effects import CloseInput, Effect, StopAttempt, Wa
 from promptside_daemon.engine.events import (
     AttemptEnded,
     AttemptStarted,
+    FilesRestored,
     PersonSaid,
     SessionOpened,
     StopOrdered,
@@ -36,6 +37,7 @@ from promptside_daemon.engine.task import (
     Task,
     Usage,
     find_attempt,
+    find_stage,
     live_attempt,
     with_attempt,
     with_attempt_of,
@@ -275,6 +277,17 @@ def _done(task: Task, index: int, run: StageRun, at: float) -> Stepped:
         task, effects = stage.enter(task, index + 1, at)
         return task, (written, *effects)
     return stage.set_status(task, index, AtGate(since=at)), (written,)
+
+
+def restored(task: Task, event: FilesRestored) -> Stepped:
+    """Note which of its changes are taken back."""
+    task = replace(task, undoing=None)
+    found = find_stage(task, event.stage)
+    of = next((a for a in found[1].attempts if a.n == event.attempt), None) if found is not None else None
+    if of is None:
+        return task, ()
+    undone = tuple(c.path for c in of.changes if c.path in event.paths or c.path in of.undone)
+    return with_attempt_of(task, replace(of, undone=undone)), ()
 
 
 def _wanted(task: Task, effects: tuple[Effect, ...]) -> Stepped:

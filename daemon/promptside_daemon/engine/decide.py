@@ -47,6 +47,7 @@ from promptside_daemon.engine.task import (
     Stuck,
     Taken,
     Task,
+    left_changes,
     live_attempt,
 )
 from promptside_protocol.commands import (
@@ -277,6 +278,8 @@ def _undo(task: Task, command: UndoFiles, given: Given) -> FilesUndone:
     chosen = _attempt(task.stages[index], command.attempt)
     if chosen is None or not chosen.checkpoint or not chosen.changes:
         raise refused("nothing", "There is nothing to undo: that attempt changed no file.")
+    if not left_changes(chosen):
+        raise refused("nothing", "There is nothing to undo: what that attempt changed was taken back.")
     if given.conflicts:
         raise refused(
             "changed-since",

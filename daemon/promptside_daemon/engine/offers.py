@@ -32,6 +32,7 @@ from promptside_daemon.engine.task import (
     Stuck,
     Taken,
     Task,
+    left_changes,
 )
 from promptside_protocol import forms
 from promptside_protocol.commands import (
@@ -178,7 +179,7 @@ def _in_words(item: forms.CheckItem, note: str) -> str:
 
 def _undo(task: Task, at: dict[str, Any]) -> Iterator[Candidate]:
     """For the newest attempt that changed anything, wherever the task is by now."""
-    changed = [(a.queued, run.id, a) for run in task.stages for a in run.attempts if a.changes]
+    changed = [(a.queued, run.id, a) for run in task.stages for a in run.attempts if left_changes(a)]
     if not changed:
         return
     _, stage, last = max(changed, key=lambda one: (one[0], one[2].n))

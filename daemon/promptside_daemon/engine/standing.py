@@ -26,6 +26,7 @@ from promptside_daemon.engine.task import (
     Stuck,
     Taken,
     Task,
+    left_changes,
 )
 from promptside_protocol.errors import Refused, refused
 
@@ -121,7 +122,7 @@ def after_approval(task: Task) -> str:
     stage, run = task.stage, task.run
     if stage is None or run is None:
         last = next((one.form.document for one in reversed(task.stages) if one.form is not None), "")
-        changed = any(attempt.changes for one in task.stages for attempt in one.attempts)
+        changed = any(left_changes(attempt) for one in task.stages for attempt in one.attempts)
         said = f"All stages are done; what they came to is in {last}." if last else "All stages are done."
         return f"{said} The changes are in the project's files, for you to look through." if changed else said
     match run.status:

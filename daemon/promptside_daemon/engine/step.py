@@ -200,7 +200,7 @@ def _routed(task: Task, event: AnyEvent) -> Stepped:
         case UnsavedCleared():
             return decision.unsaved_cleared(task, event)
         case FilesRestored():
-            return replace(task, undoing=None), ()
+            return attempt.restored(task, event)
         case Woke():
             return retry.woke(task, event.at) or attempt.woke(task, event.at) or decision.park(task, event.at)
         case DaemonStarted():

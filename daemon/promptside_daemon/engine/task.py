@@ -187,6 +187,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
     changes: tuple[Change, ...] = ()
     """The first of the paths that it changed; the sums are over all of them."""
+    undone: tuple[str, ...] = ()
+    """Paths of these that the person has taken back since."""
     unlisted: int = 0
     """Changed paths that are not among them."""
     loc_added: int = 0
@@ -519,6 +521,11 @@ def with_run(task: Task, index: int, run: StageRun) -> Task:
 def with_attempt(run: StageRun, attempt: Attempt) -> StageRun:
     """The stage with its attempt of the same number replaced."""
     return replace(run, attempts=tuple(attempt if a.n == attempt.n else a for a in run.attempts))
+
+
+def left_changes(attempt: Attempt) -> tuple[Change, ...]:
+    """What is left of what an attempt changed."""
+    return tuple(change for change in attempt.changes if change.path not in attempt.undone)
 
 
 def find_attempt(task: Task, attempt: str) -> tuple[int, StageRun, Attempt] | None:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from promptside_daemon.engine import gate, terminal
+from promptside_daemon.engine.attempt import LISTED_PATHS
 from promptside_daemon.engine.offers import offers
 from promptside_daemon.engine.pipeline import (
     RequireAllChecked,
@@ -42,6 +43,7 @@ from promptside_daemon.engine.task import (
     Stuck,
     Taken,
     Task,
+    left_changes,
 )
 from promptside_protocol import forms
 from promptside_protocol.views import (
@@ -340,11 +342,11 @@ def _attempt(a: Attempt, places: Places) -> AttemptView:
         transcript=f"{directory}/transcript.ndjson",
         error=a.failure.sentence if a.failure else None,
         hint=a.failure.hint if a.failure else "",
-        changes=a.changes,
+        changes=left_changes(a),
         proof=a.proof,
         denials=a.denials,
         resumed=bool(a.order.resume),
-        note=" ".join(n for n in (a.note, _unlisted(a)) if n),
+        note=" ".join(n for n in (a.note, _unlisted(a), _undone(a)) if n),
         terminals=tuple(
             TerminalWorkView(
                 by=w.by.user,
@@ -360,6 +362,15 @@ def _attempt(a: Attempt, places: Places) -> AttemptView:
         ),
         feedback=a.order.feedback if a.order.cause == "redo" else "",
     )
+
+
+def _undone(a: Attempt) -> str:
+    if not a.undone:
+        return ""
+    if not left_changes(a):
+        return "What it changed was taken back."
+    more = len(a.undone) - LISTED_PATHS
+    return f"Taken back: {', '.join(a.undone[:LISTED_PATHS])}{f' and {more} more' if more > 0 else ''}."
 
 
 def _unlisted(a: Attempt) -> str:

@@ -152,7 +152,8 @@ def _gate(gate: GateView, look: Look) -> list[Line]:
         lines.append(line("      ", tick, " ", Span(item.id, "title"), "  ", text, place, ref=ref))
     if gate.type == "require_fields":
         lines += [line("      ", label(name), ref=f"item/{name}") for name in gate.fields]
-    lines += [line("      ", Span(one_line(lack), "muted")) for lack in gate.lacks]
+    if not gate.items:  # there each line has its tick
+        lines += [line("      ", Span(one_line(lack), "muted")) for lack in gate.lacks]
     return lines
 
 

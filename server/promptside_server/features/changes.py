@@ -141,19 +141,24 @@ def _file(server: Server, wish: OpenChanges, change: Change, first: At, last: At
 
 
 def file_at(uri: str) -> FileAt | None:
-    """The file that an address names, `promptside://before/12/research/1/src/a.py?project=…`; None if it is none."""
+    """The file that an address names, `promptside://before/12/research/1/src/a.py?project=…`; None if it is none.
+
+    With `of=planning/2` it is of another attempt than the path says: an editor that takes another path for another
+    name of the file compares both sides under one.
+    """
     parts = urlsplit(uri)
     side = next((one for one in SIDES if one == parts.netloc), None)
     if parts.scheme != readonly.SCHEME or side is None:
         return None
     match parts.path.lstrip("/").split("/", 3):
         case [task, stage, attempt, path] if task.isdigit() and attempt.isdigit() and stage and path:
-            project = parse_qs(parts.query).get("project", [""])[0]
+            query = parse_qs(parts.query)
+            of, _, n = query.get("of", [f"{stage}/{attempt}"])[0].rpartition("/")
             return FileAt(
-                project=project,
+                project=query.get("project", [""])[0],
                 task=int(task),
-                stage=stage,
-                attempt=int(attempt),
+                stage=of or stage,
+                attempt=int(n) if n.isdigit() else int(attempt),
                 path=unquote(path),
                 side=side,
             )

@@ -11,6 +11,7 @@ from lsprotocol import types
 
 from promptside_protocol import forms
 from promptside_protocol.forms.grammar import ANSWER, TICK, heading
+from promptside_protocol.pages.plain import one_line
 from promptside_protocol.pages.waiting import gate_need, need
 from promptside_protocol.pages.words import duration, money
 from promptside_protocol.views import TaskView
@@ -61,11 +62,10 @@ def _lenses(server: Server, reading: Reading) -> list[types.CodeLens]:
         return [_act_lens(reading, 0, act) for act in acts if act.command]
     task = reading.task
     at = {"project": task.project, "task": task.id}
-    state, there = state_of(reading), _lens(0, _task_state(task), "promptside.openTask", at)
-    elsewhere = task.waiting_for is not None and not reading.waits
+    state, elsewhere = state_of(reading), task.waiting_for is not None and not reading.waits
     # Who has just approved a stage's document is told there what the task waits for now.
     found = [] if elsewhere and state == _task_state(task) else [_lens(0, state, LACK, {"uri": reading.uri})]
-    found += [there] if elsewhere else []
+    found += [_lens(0, _waits_elsewhere(task), "promptside.openTask", at)] if elsewhere else []
     tops = [act for command in ON_TOP for act in acts if act.command == command]
     others = [act for act in acts if act not in tops and act.primary]
     top = [*tops, *others, *(act for act in acts if not act.command)]
@@ -113,6 +113,14 @@ def _task_state(task: TaskView) -> str:
         return f"Waits for you: {need(task.waiting_for)}"
     stage = next((s for s in task.stages if s.id == task.current), None)
     return f"{stage.name}: {stage.status}" if stage is not None else _sentence(task.state)
+
+
+def _waits_elsewhere(task: TaskView) -> str:
+    """`Planning waits for you: your approval`, so that nobody takes it for what stands above."""
+    waiting = task.waiting_for
+    assert waiting is not None, "it is asked where the task waits"
+    stage = next((s.name for s in task.stages if s.id == waiting.stage), waiting.stage)
+    return f"{one_line(stage)} waits for you: {need(waiting)}"
 
 
 def _attempt(reading: Reading) -> str | None:

@@ -41,9 +41,11 @@ from promptside_daemon.engine.task import (
     SayText,
     Usage,
 )
+from promptside_daemon.engine.view import Places, view
 from promptside_protocol import commands as c
 from promptside_protocol import forms
 from promptside_protocol.errors import Refused
+from promptside_protocol.views import AttemptView, Change
 
 GONE = Failure(kind="session_gone", sentence="The agent's conversation is gone.", retryable=True)
 
@@ -925,6 +927,27 @@ def test_undo_is_ordered_and_remembered_until_it_is_done() -> None:
     assert wanted in play.tell(e.DaemonStarted(at=50.0)).last
     play.tell(e.FilesRestored(at=51.0, stage="research", attempt=1, paths=("src/a.py",)))
     assert wanted not in play.tell(e.DaemonStarted(at=52.0)).last
+
+
+def test_what_was_taken_back_is_no_change_any_more() -> None:
+    """GA-12: it counts nowhere, it is said, and what is offered next is the attempt before."""
+    both = (Change(path="src/a.py", kind="modified"), Change(path="b.py", kind="added"))
+    play = ran().runs().turn().ended(changes=CHANGED).order(c.Redo(**AT, feedback="Again."))
+    play.runs().turn().ended(changes=both)
+
+    def last() -> AttemptView:
+        return view(play.task, 1, Places("/attempts")).stages[0].attempts[-1]
+
+    play.order(c.UndoFiles(**AT, attempt=2, paths=("b.py",)))
+    play.tell(e.FilesRestored(at=51.0, stage="research", attempt=2, paths=("b.py",)))
+    assert ([one.path for one in last().changes], last().note) == (["src/a.py"], "Taken back: b.py.")
+    play.order(c.UndoFiles(**AT, attempt=2))
+    play.tell(e.FilesRestored(at=52.0, stage="research", attempt=2, paths=("src/a.py",)))
+    assert (last().changes, last().note) == ((), "What it changed was taken back.")
+    offers = view(play.task, 1, Places("/attempts")).offers
+    assert next(o for o in offers if o.command == "promptside.undo").args["attempt"] == 1
+    with pytest.raises(Refused, match="was taken back"):
+        play.order(c.UndoFiles(**AT, attempt=2))
 
 
 # --- abandoned, broken, restarted --------------------------------------------------------------------

@@ -81,7 +81,7 @@
 ---@field transcript string
 ---@field error? string
 ---@field hint string
----@field changes promptside.Change[]
+---@field changes promptside.Change[] What is left of what it changed: what was taken back is not among them.
 ---@field proof? promptside.ProofView
 ---@field denials promptside.Denial[]
 ---@field resumed boolean
