@@ -242,9 +242,10 @@ export function register(parts: Parts): vscode.Disposable[] {
       void vscode.commands.executeCommand('setContext', 'promptside.approved', true);
       void done(task);
     }
-    // What was looked at is decided on: the panel says what follows; beside a document only to whom has it open.
-    const inDocument = panels.has(task) && vscode.window.activeTextEditor?.document.uri.toString() === documentOf(task).toString();
-    if (DECIDES.includes(tag) && (inDocument || changes.isBefore(task))) panels.show(task);
+    // What was looked at is decided on: the panel says what follows; after its own document, to whom has it open.
+    const before = DECIDES.includes(tag) && changes.isBefore(task);
+    const document = vscode.window.activeTextEditor?.document.uri.toString();
+    if (before || (tag === 'approve' && panels.has(task) && document === documentOf(task).toString())) panels.show(task);
     if (tag === 'run') void vscode.commands.executeCommand('setContext', 'promptside.ran', true);
     if (STARTS.includes(tag)) void onRun(task, at, ENDS.includes(tag) ? newest(task) : undefined);
   }));

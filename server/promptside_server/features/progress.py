@@ -38,6 +38,8 @@ DOING = {
     "Write": "writing",
 }
 """The verbs of what an agent does, as what it is doing."""
+ASKED = "Ask "
+"""An agent that goes on has its answer."""
 LAST = {"waiting": "It waits for you.", "failed": "It failed.", "approved": "It is done."}
 AWAY = "The daemon is away; the agent goes on."
 REMOVED = "The project was removed."
@@ -114,7 +116,8 @@ class Progress:
                 )
                 self._shown[attempt] = shown
                 activity = self._server.mirror.activity(task)
-                if activity is not None and (activity.stage, activity.attempt) == attempt[2:]:
+                its = activity is not None and (activity.stage, activity.attempt) == attempt[2:]
+                if activity is not None and its and not activity.line.startswith(ASKED):
                     _take(shown, activity)
                 self._server.do(self._begin(shown))
 
