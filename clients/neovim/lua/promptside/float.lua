@@ -41,14 +41,14 @@ function M.open(title, lines, options)
   })
   local rows = vim.api.nvim_win_text_height(win, {}).all
   local height = math.min(rows, most)
-  local footer = how.footer or rows > most and 'more below, q closes' or nil
+  local footer = how.footer or rows > most and 'more below, q closes' or 'q closes'
   vim.api.nvim_win_set_config(win, {
     relative = 'editor',
     row = math.max(math.floor((vim.o.lines - height - 3) / 2), 0),
     col = math.floor((vim.o.columns - width - 2) / 2),
     height = height,
-    footer = footer and (' %s '):format(text.cut(footer, width - 2)),
-    footer_pos = footer and 'right',
+    footer = (' %s '):format(text.cut(footer, width - 2)),
+    footer_pos = 'right',
   })
   for _, key in ipairs({ 'q', '<Esc>' }) do
     vim.keymap.set('n', key, '<Cmd>close<CR>', { buffer = buf, nowait = true })

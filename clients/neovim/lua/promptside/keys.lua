@@ -44,7 +44,11 @@ local LEAVE = { 'q', 'close', act('buffers', 'leave') }
 ---@type table<'page'|'output'|'form', promptside.Key[]>
 M.MAPS = {
   page = {
-    { '<CR>', 'open what the line is about, or do what it says', act('cursor', 'enter') },
+    {
+      '<CR>',
+      'open what the line is about, or do what it says; on a choice: tick it, too',
+      act('cursor', 'enter'),
+    },
     { 'o', 'open it in a split', act('cursor', 'enter', { split = 'belowright' }) },
     {
       'gO',
