@@ -111,7 +111,8 @@ local function choose(line)
   end)
 end
 
----`<CR>`: open what the line is about, with a choice that it shows ticked, or do what it says; with modifiers only open.
+---`<CR>`: open what the line is about, with a choice that it shows ticked, or do what it says. With modifiers nothing
+---is ticked.
 ---@param mods? table
 function M.enter(mods)
   local line = page.here()
@@ -156,9 +157,16 @@ function M.preview()
   vim.cmd.pedit({ args = { name }, magic = { file = false } })
 end
 
+---The task of the line or of the page; of output its task.
+---@return { project: string, task: integer }?
+local function target_here()
+  return page.target() or require('promptside.stream').of(vim.api.nvim_get_current_buf())
+end
+
 ---`.`: everything that can be done at the line, else with its task.
 function M.menu()
-  local line = page.here()
+  local target = target_here()
+  local line = page.here() or target and lines_of.whole({ project = target.project, task = target.task })
   if not line then
     return
   end
@@ -178,7 +186,7 @@ end
 ---@param commands string[]
 ---@param nothing string
 function M.order(commands, nothing)
-  local target = page.target()
+  local target = target_here()
   local task = target and tasks.get(target.project, target.task)
   if not target or not task then
     return message.say('No task stands here.')
