@@ -77,7 +77,7 @@ local function open_document(line, mods, chosen)
   local row = item.row(vim.api.nvim_buf_get_lines(0, 0, -1, false), id, choice)
   if row then
     vim.api.nvim_win_set_cursor(0, { row, 0 })
-    vim.cmd('normal! zv')
+    vim.cmd('normal! zvzz') -- with what stands below it: an option's tick
     if chosen then
       tick(line, row, choice)
     end
