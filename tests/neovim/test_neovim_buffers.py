@@ -53,16 +53,85 @@ def test_a_page_begins_at_what_waits_whenever_something_new_does(nvim: Neovim, a
     until(lambda: nvim.api.current.line.strip() == "> Open document", lambda: nvim.text)
 
 
-def test_an_item_is_opened_where_it_stands(nvim: Neovim, at_stage: AtStage) -> None:
+def test_enter_on_an_option_opens_it_there_and_selects_it(nvim: Neovim, at_stage: AtStage) -> None:
+    """The other options give way, and a second Enter takes nothing back."""
     at_stage(1)
     nvim.do("open 1")
     nvim.waits("high-level-approaches")
     nvim.see("B  ")
-    nvim.goto(" B  ")
+    nvim.do("select A")
+    until(lambda: nvim.view["waiting_for"]["gate"]["selected"] == ["A"], lambda: nvim.said)
+    for _ in range(2):
+        nvim.goto(" B  ")
+        nvim.keys("<CR>")
+        until(
+            lambda: nvim.api.current.line.startswith("## B · "),
+            lambda: f"{nvim.name}: {nvim.api.current.line}",
+        )
+        nvim.see("- [x] Select B")
+        until(lambda: nvim.said.endswith("B is ticked; ,a approves."), lambda: nvim.said)
+        assert "- [ ] Select A" in nvim.text
+        nvim.lens("Approve B")
+        nvim.api.command("buffer promptside://1")
+        nvim.see("selected")
+    nvim.goto(" C  ")
+    nvim.keys("o")
+    until(lambda: nvim.api.current.line.startswith("## C · "), lambda: nvim.api.current.line)
+    assert "- [ ] Select C" in nvim.text, "it was only to be looked at"
+    assert nvim.view["waiting_for"]["gate"]["selected"] == ["B"]
+
+
+def test_enter_on_a_choice_of_a_question_ticks_it(nvim: Neovim, at_stage: AtStage) -> None:
+    at_stage(0)
+    nvim.do("open 1")
+    nvim.waits("research", "decision")
+    nvim.see("B  ")
+    for choice in "ABB":
+        nvim.goto(f"      {choice}  ")
+        nvim.keys("<CR>")
+        nvim.see(f"- [x] {choice} ·")
+        assert nvim.text.count("- [x]") == 1, nvim.text
+        assert nvim.api.current.line.startswith(f"- [x] {choice} ·")
+        until(lambda c=choice: nvim.said.endswith(f"{c} is ticked; ,a sends the answers."), lambda: nvim.said)
+        nvim.api.command("buffer promptside://1")
+    nvim.goto("      A  ")
+    nvim.keys("gO")
+    until(lambda: nvim.api.current.line.startswith("- [ ] A ·"), lambda: nvim.api.current.line)
+    nvim.keys(",a")
+    nvim.waits("research")
+
+
+def test_enter_on_what_is_reviewed_ticks_nothing(nvim: Neovim, at_stage: AtStage) -> None:
+    at_stage(5)
+    nvim.do("open 1")
+    nvim.waits("security-review")
+    nvim.see("W1  ")
+    nvim.goto("W1  ")
     nvim.keys("<CR>")
-    until(
-        lambda: nvim.api.current.line.startswith("## B · "), lambda: f"{nvim.name}: {nvim.api.current.line}"
-    )
+    until(lambda: "**W1**" in nvim.api.current.line, lambda: nvim.api.current.line)
+    until(lambda: nvim.lenses, "it is served")
+    assert "- [x]" not in nvim.text
+    assert "is ticked" not in nvim.said
+
+
+def test_the_text_of_a_form_stays_where_it_is(nvim: Neovim, at_stage: AtStage) -> None:
+    """Signs come and go beside it; a window that shows something else has no column for them."""
+    at_stage(1)
+    nvim.do("")
+    nvim.waits("high-level-approaches")
+    nvim.open_waiting()
+    columns = "return vim.fn.getwininfo(vim.api.nvim_get_current_win())[1].textoff"
+    wide = nvim.lua(columns)
+    until(lambda: nvim.lua("return #vim.diagnostic.get(0)") > 0, "what is lacking")
+    nvim.goto("] Select A")
+    nvim.keys("<CR>")
+    until(lambda: nvim.lua("return #vim.diagnostic.get(0)") == 0, lambda: nvim.text)
+    assert nvim.lua(columns) == wide == 2
+    form = nvim.name
+    nvim.api.command("edit README.md")
+    assert nvim.lua("return vim.wo.signcolumn") == "auto"
+    nvim.api.command(f"split {form}")
+    assert nvim.lua(columns) == 2
 
 
 def test_no_keys_where_none_are_wanted(editors: Open) -> None:

@@ -6,11 +6,19 @@ local subject = require('promptside.subject')
 
 local M = {}
 
-local function answer(task, answers)
+---Put answers into the document that a task waits with; nothing is sent by it.
+---@param task promptside.TaskView
+---@param answers table<string, any>
+---@param done? fun() Says what has come of it.
+function M.give(task, answers, done)
   local wish = { project = task.project, task = task.id, answers = answers }
   client.request('promptside/answer', wish, function(err)
-    local said = err and message.sentence(err) or 'Answered. Nothing is sent yet.'
-    message.say(said, err and 'warning' or 'info')
+    if err then
+      return message.say(message.sentence(err), 'warning')
+    elseif done then
+      return done()
+    end
+    message.say('Answered. Nothing is sent yet.')
   end)
 end
 
@@ -37,7 +45,7 @@ function M.select(call)
       return message.say(('“%s” does not wait for a selection.'):format(task.title), 'warning')
     end
     local function take(option)
-      answer(task, { [option.id] = true })
+      M.give(task, { [option.id] = true })
     end
     if call.text == '' then
       return ask.pick('Select: ', options, function(option)
@@ -71,7 +79,7 @@ function M.recommended(call)
       if not first then
         return message.say('Nothing is recommended for what is still open.')
       end
-      answer(task, first.answers)
+      M.give(task, first.answers)
     end)
   end)
 end

@@ -87,9 +87,26 @@ local function with_project(name)
   return found and ('%s?project=%s'):format(name, vim.uri_encode(found.project, 'rfc3986')) or name
 end
 
+---What is to be done when a buffer has been filled; true where it has.
+---@type table<integer, true|fun()[]>
+local filled = {}
+
+---Do something when what the server has under a buffer's name is there; of a file of the person's at once.
+---@param buf integer
+---@param act fun()
+function M.when_filled(buf, act)
+  local due = filled[buf]
+  if type(due) == 'table' then
+    due[#due + 1] = act
+  else
+    act()
+  end
+end
+
 ---Fill a buffer with what the server has under its name.
 ---@param buf integer
 local function fill(buf)
+  filled[buf] = type(filled[buf]) == 'table' and filled[buf] or {}
   local uri = with_project(vim.api.nvim_buf_get_name(buf))
   require('promptside.client').request('workspace/textDocumentContent', { uri = uri }, function(err, result)
     if not vim.api.nvim_buf_is_valid(buf) then
@@ -104,6 +121,11 @@ local function fill(buf)
       table.remove(lines)
     end
     M.put(buf, lines)
+    local due = filled[buf]
+    filled[buf] = true
+    for _, act in ipairs(type(due) == 'table' and due or {}) do
+      act()
+    end
     if err or not result then
       message.say(text, 'error')
     end
@@ -158,19 +180,54 @@ function M.again()
   end
 end
 
+---Whether a window shows what is to stay there while documents come and go: a list of places, what an agent writes.
+---@param win integer
+local function stays(win)
+  local buf = vim.api.nvim_win_get_buf(win)
+  local found = address.parse(vim.api.nvim_buf_get_name(buf))
+  return vim.bo[buf].buftype == 'quickfix' or (found ~= nil and found.kind == 'output')
+end
+
+---Whether a document may be opened in a window.
+---@param win integer
+local function takes(win)
+  local kind = vim.bo[vim.api.nvim_win_get_buf(win)].buftype
+  local floats = vim.api.nvim_win_get_config(win).relative ~= ''
+  local kept = vim.wo[win].previewwindow or vim.wo[win].winfixbuf
+  return not floats and not kept and not stays(win) and (kind == '' or kind == 'nowrite' or kind == 'acwrite')
+end
+
+---Go from a window that stays what it is to one where a document may be opened: where one came from, else any other of
+---the tab, else a new one.
+function M.step_aside()
+  local current = vim.api.nvim_get_current_win()
+  if not stays(current) then
+    return
+  end
+  local before = vim.fn.win_getid(vim.fn.winnr('#'))
+  for _, win in ipairs({ before, unpack(vim.api.nvim_tabpage_list_wins(0)) }) do
+    if vim.api.nvim_win_is_valid(win) and takes(win) then
+      return vim.api.nvim_set_current_win(win)
+    end
+  end
+  vim.cmd('aboveleft new')
+  vim.bo.bufhidden = 'wipe'
+end
+
 ---Edit something in the current window, or where the modifiers of the command say.
 ---@param name string
 ---@param mods? table
 function M.edit(name, mods)
   local place = mods or {}
-  if vim.bo.buftype == 'quickfix' then
-    vim.cmd.wincmd('p') -- the list stays what it is: a list of places to go to
-  end
   local split = place.split ~= nil and place.split ~= '' or place.vertical or (place.tab or -1) >= 0
+  local found = address.parse(name)
+  local output = found ~= nil and found.kind == 'output' -- of the next attempt, say: it takes the place of another
+  if vim.bo.buftype == 'quickfix' or not (split or output) then
+    M.step_aside()
+  end
   local buf = numbered(name)
   local command = split and 'split' or 'edit'
   if not split and buf == vim.api.nvim_get_current_buf() then
-    local found = address.parse(name)
     return found and found.kind == 'page' and M.read(buf) or nil -- drawn anew
   end
   -- A page or a preview gives way; a file with changes that could be lost is left where it is.

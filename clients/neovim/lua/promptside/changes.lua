@@ -1,8 +1,11 @@
 ---What an attempt changed: a list of files, or each beside what it was (ED-12).
-local address = require('promptside.address')
+local buffers = require('promptside.buffers')
 local client = require('promptside.client')
+local compare = require('promptside.compare')
+local keys = require('promptside.keys')
 local message = require('promptside.message')
 local order = require('promptside.order')
+local settings = require('promptside.settings')
 local subject = require('promptside.subject')
 local tasks = require('promptside.tasks')
 
@@ -10,6 +13,8 @@ local M = {}
 
 ---Tabs that are opened at once; the list has the rest.
 local TABS = 8
+---The window that one was in before the list.
+local came = 0
 local KINDS = { added = 'new', deleted = 'deleted', modified = 'changed', type = 'changed' }
 
 local function words(file)
@@ -36,30 +41,110 @@ local function title(result)
   )
 end
 
----One side of a comparison, in the current window.
-local function side(uri)
-  require('promptside.buffers').edit(address.path(uri))
-  vim.cmd.diffthis()
+---The list of changes that the quickfix window shows; nil where somebody else has put another in its place.
+---@return promptside.ours.Changes?
+---@return integer id
+local function listed()
+  local list = vim.fn.getqflist({ context = 0, id = 0 })
+  local context = list.context
+  return type(context) == 'table' and context.promptside or nil, list.id
 end
 
----A file in a tab: on the left what it was, on the right what it is.
----@param file promptside.ours.ChangedFile
-local function beside(file)
-  vim.cmd.tabnew()
-  vim.bo.bufhidden = 'wipe'
-  side(file.before)
-  vim.cmd('rightbelow vsplit')
-  side(file.after)
-  vim.cmd('silent! normal! gg]c') -- the first change
+---The lines of the list: a path, and what was done to it.
+---@param info { id: integer, start_idx: integer, end_idx: integer }
+---@return string[]
+function M.lines(info)
+  local items = vim.fn.getqflist({ id = info.id, items = 0 }).items
+  local paths, width = {}, 0
+  for number, one in ipairs(items) do
+    local file = one.user_data -- not there in what somebody else has added to the list
+    paths[number] = type(file) == 'table' and file.path or vim.fn.bufname(one.bufnr)
+    width = math.max(width, vim.fn.strdisplaywidth(paths[number]))
+  end
+  local rows = {}
+  for number = info.start_idx, info.end_idx do
+    local gap = (' '):rep(width - vim.fn.strdisplaywidth(paths[number]))
+    rows[#rows + 1] = ('%s%s   %s'):format(paths[number], gap, items[number].text)
+  end
+  return rows
 end
 
----In the list: the file of the line beside what it was; of a list that somebody else has put in its place, as ever.
-local function enter()
-  local file = (vim.fn.getqflist()[vim.fn.line('.')] or {}).user_data
-  if type(file) == 'table' and file.before then
-    return beside(file)
+---Have the list's own position be where the cursor is: `:cnext` goes on from there.
+---@return promptside.ours.Changes?, integer row, integer id
+local function taken()
+  local result, id = listed()
+  local row = vim.api.nvim_win_get_cursor(0)[1]
+  if result and result.files[row] then
+    vim.fn.setqflist({}, 'a', { id = id, idx = row })
+  end
+  return result, row, id
+end
+
+---In the list: the file of the line beside what it was.
+function M.enter()
+  local result, row, id = taken()
+  if result and result.files[row] then
+    return compare.open(result, row, id)
   end
   vim.cmd.normal({ args = { '\r' }, bang = true })
+end
+
+---In the list: the file of the line itself, where one was before.
+function M.file()
+  local result, row = taken()
+  local file = result and result.files[row]
+  if not file then
+    return
+  end
+  local path = vim.uri_to_fname(file.uri)
+  if file.kind == 'deleted' and not vim.uv.fs_stat(path) then
+    return message.say(('%s is deleted; <CR> shows what it was.'):format(file.path))
+  end
+  buffers.edit(path)
+end
+
+---In the list: close it, and go back to where one was.
+function M.leave()
+  buffers.leave()
+  if vim.api.nvim_win_is_valid(came) then
+    vim.api.nvim_set_current_win(came)
+  end
+end
+
+---Note where the person is before they go to the list; what floats over it is no place to go back to.
+local function note_place()
+  local win = vim.api.nvim_get_current_win()
+  if vim.bo.buftype ~= 'quickfix' and vim.api.nvim_win_get_config(win).relative == '' then
+    came = win
+  end
+end
+
+---The window of the list has our keys as long as the list is ours, and whatever keys it had before when it is not.
+local function watch()
+  local group = vim.api.nvim_create_augroup('promptside.changes', {})
+  vim.api.nvim_create_autocmd('WinLeave', {
+    group = group,
+    callback = function()
+      if vim.fn.getqflist({ winid = 0 }).winid ~= 0 then -- in this tab
+        note_place()
+      end
+    end,
+  })
+  vim.api.nvim_create_autocmd('FileType', {
+    group = group,
+    pattern = 'qf',
+    callback = function(event)
+      local info = vim.fn.getwininfo(vim.api.nvim_get_current_win())[1]
+      if info.loclist == 1 then
+        return
+      end
+      if listed() then
+        keys.map(event.buf, 'changes')
+      else
+        keys.unmap(event.buf, 'changes')
+      end
+    end,
+  })
 end
 
 ---The files as the quickfix list.
@@ -73,29 +158,29 @@ function M.list(result)
   local items = vim.tbl_map(function(file)
     return { filename = vim.uri_to_fname(file.uri), lnum = 1, text = words(file), user_data = file }
   end, result.files)
-  vim.fn.setqflist(
-    {},
-    ' ',
-    { title = 'Promptside: ' .. title(result) .. '   <CR> compares, gf opens', items = items }
-  )
+  local hint = settings.get().keys and '   <CR> compares, gf opens, q closes' or ''
+  watch()
+  vim.fn.setqflist({}, ' ', {
+    title = 'Promptside: ' .. title(result) .. hint,
+    items = items,
+    context = { promptside = result },
+    quickfixtextfunc = "v:lua.require'promptside.changes'.lines",
+  })
+  note_place()
   vim.cmd('botright copen')
-  vim.keymap.set('n', '<CR>', enter, { buffer = true, desc = 'Promptside: the file beside what it was' })
 end
 
 ---Each file in a tab of its own.
 ---@param result promptside.ours.Changes
-local function compare(result)
+local function each(result)
   if #result.files == 0 then
     return M.list(result)
   end
-  for index, file in ipairs(result.files) do
-    if index > TABS then
-      message.say(
-        ('%d of %d files are shown; :Promptside changes lists them all.'):format(TABS, #result.files)
-      )
-      break
-    end
-    beside(file)
+  for index = 1, math.min(#result.files, TABS) do
+    compare.open(result, index)
+  end
+  if #result.files > TABS then
+    message.say(('%d of %d files are shown; :Promptside changes lists them all.'):format(TABS, #result.files))
   end
 end
 
@@ -133,7 +218,7 @@ function M.of(call)
       if err then
         return message.say(message.sentence(err), 'warning')
       elseif call.bang then
-        return compare(result)
+        return each(result)
       end
       M.list(result)
     end)

@@ -2,18 +2,68 @@
 local address = require('promptside.address')
 local buffers = require('promptside.buffers')
 local item = require('promptside.item')
+local keys = require('promptside.keys')
 local lines_of = require('promptside.lines')
 local message = require('promptside.message')
 local order = require('promptside.order')
 local page = require('promptside.page')
 local tasks = require('promptside.tasks')
+local ticks = require('promptside.ticks')
 
 local M = {}
+
+---Say what stands ticked, and what comes next.
+---@param choice string
+---@param approves boolean
+local function ticked(choice, approves)
+  local key = require('promptside.settings').get().keys and keys.spoken('<LocalLeader>a')
+  local what = approves and 'approves' or 'sends the answers'
+  local call = key or (':Promptside %s'):format(approves and 'approve' or 'send')
+  message.say(('%s is ticked; %s %s.'):format(choice, call, what))
+end
+
+---Tick the choice that a line shows, in its document, which is in the current window; what is ticked stays so.
+---@param line promptside.ours.PageLine
+---@param row integer
+---@param choice? string Of a question.
+local function tick(line, row, choice)
+  local task = tasks.get(line.project, line.task)
+  local waiting = task and task.waiting_for
+  local buf = vim.api.nvim_get_current_buf()
+  if
+    not waiting or vim.api.nvim_buf_get_name(buf) ~= vim.fs.joinpath(task.project, waiting.document or '')
+  then
+    return
+  end
+  local id = line.ref:match('^item/(.+)$')
+  local options = require('promptside.answers').options(task)
+  local selects = id and vim.iter(options):any(function(option)
+    return option.id == id
+  end)
+  if not choice and not selects then
+    return -- what was reviewed is ticked by who has read it
+  end
+  require('promptside.form').when_served(buf, function()
+    local text = vim.api.nvim_buf_get_lines(buf, row - 1, row, false)[1] or ''
+    if selects then
+      -- Others may have to give way, below headings of their own: the server knows how many can stand.
+      require('promptside.answers').give(task, { [id] = true }, function()
+        ticked(id, true)
+      end)
+    elseif ticks.is_one(text) then
+      if not ticks.is_ticked(text) then
+        ticks.toggle(buf, row - 1)
+      end
+      ticked(choice, false)
+    end
+  end)
+end
 
 ---Open what a line is about, at the very item that it shows.
 ---@param line promptside.ours.PageLine
 ---@param mods? table
-local function open_document(line, mods)
+---@param chosen? boolean Whether a choice that it shows is ticked, too.
+local function open_document(line, mods, chosen)
   buffers.wish(mods)
   local at = { line = math.max(line.line - 1, 0), character = 0 }
   buffers.show({ uri = line.uri, selection = line.line > 0 and { start = at, ['end'] = at } or nil })
@@ -27,7 +77,10 @@ local function open_document(line, mods)
   local row = item.row(vim.api.nvim_buf_get_lines(0, 0, -1, false), id, choice)
   if row then
     vim.api.nvim_win_set_cursor(0, { row, 0 })
-    vim.cmd('normal! zv')
+    vim.cmd('normal! zvzz') -- with what stands below it: an option's tick
+    if chosen then
+      tick(line, row, choice)
+    end
   end
 end
 
@@ -58,7 +111,8 @@ local function choose(line)
   end)
 end
 
----`<CR>`: open what the line is about, or do what it says.
+---`<CR>`: open what the line is about, with a choice that it shows ticked, or do what it says. With modifiers nothing
+---is ticked.
 ---@param mods? table
 function M.enter(mods)
   local line = page.here()
@@ -73,7 +127,7 @@ function M.enter(mods)
   elseif name and not (page.address().name == 'task' and vim.startswith(line.ref, 'task/')) then
     buffers.edit(name, mods)
   elseif line.uri ~= '' then
-    open_document(line, mods)
+    open_document(line, mods, mods == nil)
   elseif #line.offers > 0 then
     choose(line)
   elseif #answers_of(line) > 0 then
@@ -103,9 +157,16 @@ function M.preview()
   vim.cmd.pedit({ args = { name }, magic = { file = false } })
 end
 
+---The task of the line or of the page; of output its task.
+---@return { project: string, task: integer }?
+local function target_here()
+  return page.target() or require('promptside.stream').of(vim.api.nvim_get_current_buf())
+end
+
 ---`.`: everything that can be done at the line, else with its task.
 function M.menu()
-  local line = page.here()
+  local target = target_here()
+  local line = page.here() or target and lines_of.whole({ project = target.project, task = target.task })
   if not line then
     return
   end
@@ -125,7 +186,7 @@ end
 ---@param commands string[]
 ---@param nothing string
 function M.order(commands, nothing)
-  local target = page.target()
+  local target = target_here()
   local task = target and tasks.get(target.project, target.task)
   if not target or not task then
     return message.say('No task stands here.')

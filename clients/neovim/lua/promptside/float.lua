@@ -7,10 +7,11 @@ local M = {}
 ---Open one, which `q` closes; the cursor is in it.
 ---@param title string
 ---@param lines string[]
----@param options? { filetype?: string, footer?: string }
+---@param options? { filetype?: string, footer?: string, key?: string } `key` closes it, too.
 ---@return integer window
 function M.open(title, lines, options)
   local how = options or {}
+  local before = vim.api.nvim_get_current_win()
   local buf = vim.api.nvim_create_buf(false, true)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].modifiable = false
@@ -41,17 +42,24 @@ function M.open(title, lines, options)
   })
   local rows = vim.api.nvim_win_text_height(win, {}).all
   local height = math.min(rows, most)
-  local footer = how.footer or rows > most and 'more below, q closes' or nil
+  local footer = how.footer or rows > most and 'more below, q closes' or 'q closes'
   vim.api.nvim_win_set_config(win, {
     relative = 'editor',
     row = math.max(math.floor((vim.o.lines - height - 3) / 2), 0),
     col = math.floor((vim.o.columns - width - 2) / 2),
     height = height,
-    footer = footer and (' %s '):format(text.cut(footer, width - 2)),
-    footer_pos = footer and 'right',
+    footer = (' %s '):format(text.cut(footer, width - 2)),
+    footer_pos = 'right',
   })
-  for _, key in ipairs({ 'q', '<Esc>' }) do
-    vim.keymap.set('n', key, '<Cmd>close<CR>', { buffer = buf, nowait = true })
+  local function close()
+    vim.cmd.close()
+    -- The editor may go elsewhere by itself: from a list of places to the first window.
+    if vim.api.nvim_win_is_valid(before) then
+      vim.api.nvim_set_current_win(before)
+    end
+  end
+  for _, key in ipairs({ 'q', '<Esc>', how.key }) do
+    vim.keymap.set('n', key, close, { buffer = buf, nowait = true })
   end
   return win
 end

@@ -101,6 +101,33 @@ local function show_words(buf)
   end
 end
 
+---What is to be done with a buffer that the server does not serve yet.
+---@type table<integer, fun()>
+local served = {}
+
+---Do something with a form as soon as the server knows its buffer: before, what it changes would not arrive there.
+---@param buf integer
+---@param act fun()
+function M.when_served(buf, act)
+  if attached[buf] then
+    return act()
+  end
+  served[buf] = act
+end
+
+---How the windows look that show a form: words stay whole, and the column of the signs stays, so that the text does not
+---jump with each sign that comes or goes.
+---@param buf integer
+local function dress(buf)
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    local set = vim.wo[win][0]
+    set.linebreak = true
+    if settings.get().signs and vim.wo[win].signcolumn:match('^auto') then
+      set.signcolumn = 'yes'
+    end
+  end
+end
+
 ---A buffer that the server serves now.
 ---@param buf integer
 function M.attach(buf)
@@ -118,9 +145,7 @@ function M.attach(buf)
   attached[buf] = true
   stamps[buf] = stamp_of(buf)
   keys.map(buf, 'form')
-  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
-    vim.wo[win][0].linebreak = true -- it is prose: words stay whole
-  end
+  dress(buf)
   if not hinted and settings.get().keys then
     hinted = true
     local draft = address.is_draft(vim.api.nvim_buf_get_name(buf))
@@ -132,7 +157,19 @@ function M.attach(buf)
       )
     )
   end
+  local due = served[buf]
+  served[buf] = nil
+  if due then
+    due()
+  end
   local group = vim.api.nvim_create_augroup('promptside.form.' .. buf, {})
+  vim.api.nvim_create_autocmd('BufWinEnter', {
+    group = group,
+    buffer = buf,
+    callback = function()
+      dress(buf)
+    end,
+  })
   vim.api.nvim_create_autocmd({ 'WinResized', 'BufWinEnter' }, {
     group = group,
     callback = function()
@@ -163,7 +200,7 @@ function M.attach(buf)
     end,
   })
   buffers.at_end(buf, group, function()
-    attached[buf], stamps[buf] = nil, nil
+    attached[buf], stamps[buf], served[buf] = nil, nil, nil
     lenses.forget(buf)
   end)
 end

@@ -39,12 +39,27 @@ local function order(key, nothing)
   return act('cursor', 'order', ORDERS[key], nothing)
 end
 
+---What is the same on the page of a task and in the output of its agent.
+local ORDERED = {
+  a = { 'a', 'approve, send the answers, or allow once', order('a', 'Nothing is to be approved here.') },
+  r = { 'r', 'run, retry or resume', order('r', 'There is nothing to run here.') },
+  R = { 'R', 'redo with feedback …', order('R', 'There is nothing to redo here.') },
+  ['-'] = { '-', 'pause, or resume', order('-', 'There is nothing to pause here.') },
+} -- stylua: ignore
+local CHANGES = { 'c', 'what was changed, file by file', verb('changes') }
+local NEXT = { '<LocalLeader>w', 'what waits for you next', verb('next') }
 local LEAVE = { 'q', 'close', act('buffers', 'leave') }
 
----@type table<'page'|'output'|'form', promptside.Key[]>
+---@alias promptside.Kind 'page'|'output'|'form'|'changes'|'compare'
+
+---@type table<promptside.Kind, promptside.Key[]>
 M.MAPS = {
   page = {
-    { '<CR>', 'open what the line is about, or do what it says', act('cursor', 'enter') },
+    {
+      '<CR>',
+      'open what the line is about, or do what it says; on a choice: tick it, too',
+      act('cursor', 'enter'),
+    },
     { 'o', 'open it in a split', act('cursor', 'enter', { split = 'belowright' }) },
     {
       'gO',
@@ -53,18 +68,15 @@ M.MAPS = {
     },
     { 'p', 'preview its document', act('cursor', 'preview') },
     { '.', 'everything that can be done here …', act('cursor', 'menu') },
-    {
-      'a',
-      'approve, send the answers, or allow once',
-      order('a', 'Nothing is to be approved here.'),
-    },
-    { 'r', 'run, retry or resume', order('r', 'There is nothing to run here.') },
-    { 'R', 'redo with feedback …', order('R', 'There is nothing to redo here.') },
+    ORDERED.a,
+    ORDERED.r,
+    ORDERED.R,
     { 's', 'stop the stage, after a question', order('s', 'Nothing runs here.') },
-    { '-', 'pause, or resume', order('-', 'There is nothing to pause here.') },
+    ORDERED['-'],
     { '+', 'new task', verb('new') },
     { 'O', 'output of the agent', verb('output') },
-    { 'c', 'what was changed, file by file', verb('changes') },
+    CHANGES,
+    NEXT,
     {
       'za',
       'fold or unfold',
@@ -88,7 +100,25 @@ M.MAPS = {
       end,
     },
     { 's', 'stop the stage, after a question', verb('stop') },
+    ORDERED.a,
+    ORDERED.r,
+    ORDERED.R,
+    ORDERED['-'],
+    { '.', 'everything that can be done with its task …', act('cursor', 'menu') },
+    CHANGES,
+    NEXT,
     LEAVE,
+  },
+  changes = {
+    { '<CR>', 'the file beside what it was', act('changes', 'enter') },
+    { 'gf', 'the file itself', act('changes', 'file') },
+    { 'o', 'the same', act('changes', 'file') },
+    { 'q', 'close the list', act('changes', 'leave') },
+  },
+  compare = {
+    { ']q', 'the next file of the list', act('compare', 'go', 1) },
+    { '[q', 'the previous one', act('compare', 'go', -1) },
+    { 'q', 'close, and back to the list', act('compare', 'leave') },
   },
   form = {
     {
@@ -103,7 +133,7 @@ M.MAPS = {
     { '<LocalLeader>n', 'note to the agent here', act('form', 'note') },
     { '<LocalLeader>o', 'output of the agent', verb('output') },
     { '<LocalLeader>c', 'what was changed, file by file', verb('changes') },
-    { '<LocalLeader>w', 'what waits for you next', verb('next') },
+    NEXT,
   },
 } -- stylua: ignore
 
@@ -116,7 +146,7 @@ function M.spoken(lhs)
 end
 
 ---Show the keys of a kind of buffer.
----@param kind 'page'|'output'|'form'
+---@param kind promptside.Kind
 function M.help(kind)
   local lines, width = {}, 0
   local maps = vim.list_extend(vim.list_slice(M.MAPS[kind]), { { 'g?', 'this list' } })
@@ -134,7 +164,7 @@ function M.help(kind)
   end
   lines[#lines + 1] = ''
   lines[#lines + 1] = ' :Promptside <Tab>  everything else       :help promptside'
-  local win = float.open('Keys', lines)
+  local win = float.open('Keys', lines, { key = 'g?' })
   local buf = vim.api.nvim_win_get_buf(win)
   for row = 0, #maps - 1 do
     vim.api.nvim_buf_set_extmark(
@@ -145,7 +175,6 @@ function M.help(kind)
       { end_col = 1 + #M.spoken(maps[row + 1][1]), hl_group = 'PromptsideTool' }
     )
   end
-  vim.keymap.set('n', 'g?', '<Cmd>close<CR>', { buffer = buf })
 end
 
 ---What can be done at a line that is there to do it.
@@ -197,9 +226,24 @@ function M.beside(buf, lines)
   end
 end
 
+---Take the keys out of a buffer again, but for those that somebody else has mapped since.
+---@param buf integer
+---@param kind promptside.Kind
+function M.unmap(buf, kind)
+  local ours = { ['g?'] = true }
+  for _, key in ipairs(M.MAPS[kind]) do
+    ours[key[1]] = true
+  end
+  for _, map in ipairs(vim.api.nvim_buf_get_keymap(buf, 'n')) do
+    if ours[map.lhs] and vim.startswith(map.desc or '', 'Promptside: ') then
+      vim.keymap.del('n', map.lhs, { buffer = buf })
+    end
+  end
+end
+
 ---Map the keys of a buffer, unless the person wants none.
 ---@param buf integer
----@param kind 'page'|'output'|'form'
+---@param kind promptside.Kind
 function M.map(buf, kind)
   if not settings.get().keys then
     return

@@ -177,24 +177,24 @@ local function created(args, result)
   end
 end
 
----What an order has led to, as far as it is known: what runs now, what is to be done next, or that nothing is.
----@param project string
----@param number integer
-local function after(project, number)
-  local task = tasks.get(project, number)
-  if not task then
-    return ''
-  end
+---What an order has led to, as far as it is known: what runs now, what waits next, or that nothing does. What begins to
+---wait later is said then.
+---@param task promptside.TaskView
+---@param before string What it waited for when the order was given.
+---@param followed? boolean
+---@return string
+local function after(task, before, followed)
   local waiting = task.waiting_for
   local stage = tasks.stage(task, task.current)
-  if task.state == 'completed' then
-    return (' All stages are done. :Promptside changes %d lists what was changed.'):format(number)
-  elseif waiting and waiting.kind == 'input' and stage then
-    return (' %s takes a word of yours first, or none: :Promptside run %d asks.'):format(stage.name, number)
-  elseif tasks.running(task) and stage and not waiting then
-    return (' %s runs.'):format(stage.name)
+  if followed and task.state == 'completed' then
+    return (' All stages are done. :Promptside changes %d lists what was changed.'):format(task.id)
+  elseif waiting and waiting.kind == 'input' and stage and (followed or tasks.mark(task) ~= before) then
+    return (' %s takes a word of yours first, or none: :Promptside run %d asks.'):format(stage.name, task.id)
+  elseif waiting and task.state == 'taken' and tasks.mark(task) ~= before then
+    return ' ' .. tasks.waits(task)
   end
-  return ''
+  tasks.answered(task)
+  return followed and tasks.running(task) and stage and not waiting and (' %s runs.'):format(stage.name) or ''
 end
 
 ---Give an order; `args` as the protocol has them.
@@ -223,6 +223,10 @@ function M.give(command, args, options)
   end
   if how.mods then
     require('promptside.buffers').wish(how.mods)
+  end
+  local before = {}
+  for _, task in ipairs(tasks.list()) do
+    before[tasks.key(task)] = tasks.mark(task)
   end
   local arguments = vim.tbl_isempty(given) and { vim.empty_dict() } or { given }
   client.request(
@@ -255,7 +259,8 @@ function M.give(command, args, options)
         created(given, result)
       elseif DONE[tag] and result ~= nil and result ~= vim.NIL then
         local number = type(result) == 'table' and result.task or 0
-        message.say(DONE[tag] .. (FOLLOWED[tag] and after(given.project or '', number) or ''))
+        local task = (STARTS[tag] or GOES_ON[tag]) and tasks.get(given.project or '', number)
+        message.say(DONE[tag] .. (task and after(task, before[tasks.key(task)] or '', FOLLOWED[tag]) or ''))
       elseif tag == 'daemonStart' then
         message.say('The Promptside daemon is there.')
       end

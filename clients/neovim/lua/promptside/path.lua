@@ -31,9 +31,7 @@ end
 
 ---Show a file here, or beside the output, which stays.
 local function edit(file)
-  if stream.of(vim.api.nvim_get_current_buf()) then
-    vim.cmd.wincmd('p')
-  end
+  require('promptside.buffers').step_aside()
   vim.cmd("normal! m'")
   vim.cmd.edit({ args = { vim.fn.fnamemodify(file, ':.') }, magic = { file = false } })
 end

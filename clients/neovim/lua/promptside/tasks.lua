@@ -9,6 +9,9 @@ local daemon = { up = true, sentence = '' }
 local began = os.time()
 ---@type table<string, boolean>
 local said = {}
+---What tasks waited for when the person was told what came of their last order.
+---@type table<string, string>
+local ordered = {}
 ---@type { done: fun(task: promptside.TaskView): boolean? }[]
 local listeners = {}
 local status = { waiting = 0, running = 0, failed = 0, daemon = false }
@@ -16,6 +19,13 @@ local announced = false
 
 local function key(project, task)
   return project .. '\n' .. task
+end
+
+---What a task is known by, among those of all projects.
+---@param task promptside.TaskView
+---@return string
+function M.key(task)
+  return key(task.project, task.id)
 end
 
 ---The attempt of a task that runs.
@@ -180,53 +190,78 @@ local function in_view(task)
   return false
 end
 
+---The permission that a task waits for first.
+---@param task promptside.TaskView
+---@return promptside.DecisionView?
+local function permission_of(task)
+  local waiting = task.waiting_for
+  local first = waiting and waiting.kind == 'decision' and waiting.decisions[1]
+  return first and first.kind == 'permission' and first or nil
+end
+
 ---A title that leaves room for the rest of a line.
 local function short(title)
   return vim.fn.strchars(title) > 40 and vim.fn.strcharpart(title, 0, 39) .. '…' or title
 end
 
----Say once that a task has begun to wait (M1, M2, M16).
+---What is said of a task that waits, with where to go.
 ---@param task promptside.TaskView
-local function say_waiting(task)
-  local waiting = task.waiting_for
-  if not waiting or task.state ~= 'taken' or waiting.since < began then
-    return
-  end
-  local mark = key(task.project, task.id) .. '\n' .. waiting.stage .. waiting.kind .. waiting.since
-  if said[mark] then
-    return
-  end
-  said[mark] = true
-  local first = waiting.kind == 'decision' and waiting.decisions[1]
-  local permission = first and first.kind == 'permission' and first or nil
-  if in_view(task) and not permission then
-    return -- of a permission all is said: nobody sees from a number what is asked
-  end
+---@return string
+function M.waits(task)
+  local waiting = task.waiting_for --[[@as promptside.WaitingFor]]
   local more = vim.tbl_filter(function(other)
     return other.waiting_for ~= nil and other.state == 'taken'
   end, M.list())
   local go = #more > 1 and (':Promptside open %d'):format(task.id) or ':Promptside next'
   local stage = M.stage(task, waiting.stage)
   local name = stage and stage.name or waiting.stage
-  if waiting.kind == 'decision' then
-    if permission then
-      message.say(('%s  %s, allow, deny'):format(permission.text, go))
-    else
-      local count = #waiting.decisions == 1 and 'a question' or #waiting.decisions .. ' questions'
-      message.say(('The agent has %s about “%s”. It waits.  %s'):format(count, short(task.title), go))
-    end
-  else
-    if waiting.kind == 'input' then
-      return message.say(
-        ('“%s”: %s takes a word of yours first, or none.  :Promptside run %d'):format(
-          short(task.title),
-          name,
-          task.id
-        )
-      )
-    end
-    local why = waiting.kind == 'person' and waiting.reason ~= '' and waiting.reason or name .. '.'
-    message.say(('“%s” waits for you: %s  %s'):format(short(task.title), why, go))
+  local permission = permission_of(task)
+  if permission then
+    return ('%s  %s, allow, deny'):format(permission.text, go)
+  elseif waiting.kind == 'decision' then
+    local count = #waiting.decisions == 1 and 'a question' or #waiting.decisions .. ' questions'
+    return ('The agent has %s about “%s”. It waits.  %s'):format(count, short(task.title), go)
+  elseif waiting.kind == 'input' then
+    local words = '“%s”: %s takes a word of yours first, or none.  :Promptside run %d'
+    return words:format(short(task.title), name, task.id)
+  end
+  local why = waiting.kind == 'person' and waiting.reason ~= '' and waiting.reason or name .. '.'
+  return ('“%s” waits for you: %s  %s'):format(short(task.title), why, go)
+end
+
+---What makes it the same wait; empty where a task waits for nobody.
+---@param task promptside.TaskView
+function M.mark(task)
+  local waiting = task.waiting_for
+  return waiting and waiting.stage .. waiting.kind .. waiting.since or ''
+end
+
+---The person has just been told what came of an order: what the task waits for next is said where it is in view, too,
+---else that line stays, as if nothing had come of it.
+---@param task promptside.TaskView
+function M.answered(task)
+  ordered[key(task.project, task.id)] = M.mark(task)
+end
+
+---Say once that a task has begun to wait (M1, M2, M16).
+---@param task promptside.TaskView
+local function say_waiting(task)
+  local waiting, place = task.waiting_for, key(task.project, task.id)
+  if not waiting or task.state ~= 'taken' or waiting.since < began then
+    return
+  end
+  local mark = place .. '\n' .. M.mark(task)
+  if said[mark] then
+    return
+  end
+  said[mark] = true
+  local follows = ordered[place] ~= nil and ordered[place] ~= M.mark(task)
+  if follows then
+    ordered[place] = nil
+  end
+  -- Of a permission all is said: nobody sees from a number what is asked.
+  if follows or permission_of(task) or not in_view(task) then
+    message.say(M.waits(task))
   end
 end
 

@@ -10,6 +10,12 @@ function M.is_one(line)
   return line:match(TICK) ~= nil
 end
 
+---@param line string
+function M.is_ticked(line)
+  local _, box = line:match(TICK)
+  return box ~= nil and box ~= ' '
+end
+
 ---The heading above a row, both from 0.
 ---@param buf integer
 ---@param row integer
