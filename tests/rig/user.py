@@ -229,7 +229,14 @@ class User:
         return number
 
     def processes(self) -> dict[int, str]:
-        """Every living process of this person, with what it was started as."""
+        """Every living process of this person, with what it was started as.
+
+        Where none is seen it is looked twice: one that ends while we look may have handed over to a child that began
+        after the list was made.
+        """
+        return self._living() or self._living()
+
+    def _living(self) -> dict[int, str]:
         mark, place = f"HOME={self.home}".encode(), str(self.base)
         found = {}
         for entry in Path("/proc").iterdir():

@@ -33,10 +33,18 @@ export function onTyped(mayAct: () => boolean): vscode.Disposable {
   });
 }
 
-/** The edit that ticks this line. */
+/** The edit that ticks this line, and changes nothing but ticks. */
 async function offered(document: vscode.TextDocument, at: vscode.Selection): Promise<vscode.WorkspaceEdit | undefined> {
   const acts = await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', document.uri, at, AT_ITEM.value);
-  return acts.find(({ edit }) => edit && TICK.exec(edited(document, edit).split('\n')[at.active.line] ?? '')?.[1] === 'x')?.edit;
+  const now = unticked(document.getText());
+  return acts.find(({ edit }) => {
+    const then = edit && edited(document, edit);
+    return then !== undefined && unticked(then) === now && TICK.exec(then.split('\n')[at.active.line] ?? '')?.[1] === 'x';
+  })?.edit;
+}
+
+function unticked(text: string): string {
+  return text.replace(/^( {0,3}[-*+] \[)[xX](?=\])/gm, '$1 ');
 }
 
 function edited(document: vscode.TextDocument, edit: vscode.WorkspaceEdit): string {
