@@ -3,6 +3,8 @@
 import * as vscode from 'vscode';
 
 const TICK = /^ {0,3}[-*+] \[([ xX])\]/;
+const TRIES = 5;
+const APART_MS = 100;
 /** What the server offers at an item: it knows which other tick gives way. */
 const AT_ITEM = vscode.CodeActionKind.Refactor.append('promptside');
 
@@ -35,7 +37,13 @@ export function onTyped(mayAct: () => boolean): vscode.Disposable {
 
 /** The edit that ticks this line, and changes nothing but ticks. */
 async function offered(document: vscode.TextDocument, at: vscode.Selection): Promise<vscode.WorkspaceEdit | undefined> {
-  const acts = await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', document.uri, at, AT_ITEM.value);
+  const { version } = document;
+  let acts: vscode.CodeAction[] = [];
+  // The editor sometimes answers with nothing while it asks the same for its light bulb.
+  for (let tries = 0; acts.length === 0 && tries < TRIES && document.version === version; tries++) {
+    if (tries > 0) await new Promise(resolve => setTimeout(resolve, APART_MS));
+    acts = await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', document.uri, at, AT_ITEM.value);
+  }
   const now = unticked(document.getText());
   return acts.find(({ edit }) => {
     const then = edit && edited(document, edit);
