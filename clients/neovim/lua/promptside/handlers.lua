@@ -35,6 +35,7 @@ end
 return {
   ['promptside/task'] = function(_, news)
     tasks.put(news)
+    require('promptside.page').told(news.task)
   end,
   ['promptside/gone'] = function(_, news)
     tasks.forget(news.project)

@@ -241,6 +241,16 @@ function M.changed(news)
   end
 end
 
+---A task is told, which may be after its page: lists say what it asks to be allowed whole.
+---@param task promptside.TaskView
+function M.told(task)
+  for buf, page in pairs(pages) do
+    if page.shown and page.address.name == 'tasks' and task.waiting_for and #vim.fn.win_findbuf(buf) > 0 then
+      draw(buf)
+    end
+  end
+end
+
 ---Ask anew for the pages that could not be had before.
 function M.now_there()
   for buf, page in pairs(pages) do
