@@ -294,11 +294,11 @@ class User:
                 if task["state"] in ("taken", "paused"):
                     where = ("--project", task["project"])
                     self.promptside("task", "abandon", str(task["id"]), *where, code=None)
-            due = time.monotonic() + LEAVING_SECONDS
-            while self.processes() and time.monotonic() < due:
-                # Again and again: one that somebody's last breath has started may not listen yet.
-                self.promptside("daemon", "stop", code=None)
-                _wait_for_none(self.processes, seconds=1)
+        due = time.monotonic() + LEAVING_SECONDS
+        while self.processes() and time.monotonic() < due:
+            # Again and again: one that somebody's last breath has started may not be seen, or not listen, yet.
+            self.promptside("daemon", "stop", code=None)
+            _wait_for_none(self.processes, seconds=1)
         self.wait_for_no_process()
 
     def wait_for_no_process(self) -> None:

@@ -137,6 +137,10 @@ def test_pages_and_changed_files_follow_a_task(user: User) -> None:
         trusted = await editor.ask("promptside/query", {"type": "trustState"})
         assert trusted["state"] == "none_needed"
 
+    async def of_all_stages(editor: LspEditor) -> dict[str, Any]:
+        wish = {"project": str(user.project), "task": 1, "whole": True}
+        return {file["path"]: file for file in (await editor.ask("promptside/changes", wish))["files"]}
+
     async def comments(editor: LspEditor) -> None:
         said = [{"path": "a b.txt", "line": 1, "text": "why two?", "quote": "two"}]
         with pytest.raises(Said, match="comments"):
@@ -156,10 +160,7 @@ def test_pages_and_changed_files_follow_a_task(user: User) -> None:
         )  # nothing more is to be said
         await editor.task(lambda t: len(t["stages"][0]["attempts"]) == 2 and t["waiting_for"])
         await editor.task(lambda t: any(a["changes"] for a in t["stages"][0]["attempts"][1:]))
-        whole = await editor.ask(
-            "promptside/changes", {"project": str(user.project), "task": 1, "whole": True}
-        )
-        files = {file["path"]: file for file in whole["files"]}
+        files = await of_all_stages(editor)
         assert {path: file["kind"] for path, file in files.items()} == {
             "a b.txt": "modified",
             "gone.txt": "modified",
@@ -175,10 +176,7 @@ def test_pages_and_changed_files_follow_a_task(user: User) -> None:
         assert await content(editor, f"{path}?{before.partition('?')[2]}&of=work/1") == "one\n"
         await editor.command("undo", project=str(user.project), task=1, stage="work", attempt=2)
         await editor.task(lambda t: "taken back" in "".join(a["note"] for a in t["stages"][0]["attempts"]))
-        whole = await editor.ask(
-            "promptside/changes", {"project": str(user.project), "task": 1, "whole": True}
-        )
-        files = {file["path"]: file for file in whole["files"]}
+        files = await of_all_stages(editor)
         assert {path: file["kind"] for path, file in files.items()} == {
             "a b.txt": "modified",
             "gone.txt": "deleted",

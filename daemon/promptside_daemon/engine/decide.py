@@ -278,7 +278,7 @@ def _undo(task: Task, command: UndoFiles, given: Given) -> FilesUndone:
     chosen = _attempt(task.stages[index], command.attempt)
     if chosen is None or not chosen.checkpoint or not chosen.changes:
         raise refused("nothing", "There is nothing to undo: that attempt changed no file.")
-    if not left_changes(chosen):
+    if not left_changes(chosen) and not chosen.unlisted:
         raise refused("nothing", "There is nothing to undo: what that attempt changed was taken back.")
     if given.conflicts:
         raise refused(

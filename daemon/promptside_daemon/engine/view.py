@@ -367,7 +367,7 @@ def _attempt(a: Attempt, places: Places) -> AttemptView:
 def _undone(a: Attempt) -> str:
     if not a.undone:
         return ""
-    if not left_changes(a):
+    if not left_changes(a) and not a.unlisted:
         return "What it changed was taken back."
     more = len(a.undone) - LISTED_PATHS
     return f"Taken back: {', '.join(a.undone[:LISTED_PATHS])}{f' and {more} more' if more > 0 else ''}."
